@@ -1,0 +1,87 @@
+"""What the nodes and the people are told about a cluster: the typed stack output `cluster`.
+
+The inventory, the jobs and the command line read this and nothing else of the cluster.
+Round trip: `Handover.model_validate(handover.to_json()) == handover`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Access(_Told):
+    """How to log in; both files are on the controlling computer."""
+
+    user: str
+    key_file: str
+    known_hosts_file: str
+
+
+class Node(_Told):
+    """One machine, as it really is.
+
+    host_key: its SSH host key, `type base64`. prefix: the folder in front of its system paths: `/` on a machine of its
+    own; on a node that is only a process its own folder, since an unprivileged login cannot write /etc.
+    """
+
+    name: str
+    group: str
+    address: str
+    port: int
+    host_key: str
+    prefix: str
+
+
+class Group(_Told):
+    """Equal machines; gpu is None without one."""
+
+    name: str
+    count: int
+    gpu: str | None
+    gpus_per_node: int
+    fabric: str
+
+
+class Storage(_Told):
+    """Shared storage, and the path where jobs find it on every node."""
+
+    name: str
+    path: str
+
+
+class Store(_Told):
+    """The rendezvous store of training jobs: who runs it, and the address where the nodes reach it."""
+
+    host: str
+    address: str
+
+
+class Environment(_Told):
+    """python: the interpreter that runs jobs on every node."""
+
+    python: str
+
+
+class Handover(_Told):
+    """The whole cluster, as told."""
+
+    version: Literal[1] = 1
+    stack: str
+    cloud: str
+    region: str | None
+    access: Access
+    nodes: tuple[Node, ...]
+    groups: tuple[Group, ...]
+    storage: tuple[Storage, ...]
+    store: Store
+    environment: Environment
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, ready to be a stack output or a file."""
+        return self.model_dump(mode="json")

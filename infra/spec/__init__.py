@@ -1,0 +1,7 @@
+"""What was asked: a stack file as frozen, checked types. Imports neither Pulumi nor any cloud's package."""
+
+from infra.spec.load import StackFile, load, stacks
+from infra.spec.local import LocalSpec
+from infra.spec.problem import Problem, SpecError
+
+__all__ = ["LocalSpec", "Problem", "SpecError", "StackFile", "load", "stacks"]

@@ -1,0 +1,30 @@
+"""The word that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like this one, None if none is close."""
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: "; did you mean 'count'?", or nothing."""
+    meant = nearest(word, known)
+    return f"; did you mean '{meant}'?" if meant else ""
+
+
+def strays(unknown: Iterable[str], missing: Iterable[str], known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """One (key, message) a mistake among the keys of one mapping: a misspelt key is not also a missing one."""
+    missing, known = list(missing), list(known)
+    for key in unknown:
+        meant = nearest(key, missing)
+        if meant:
+            missing.remove(meant)
+        did_you_mean = hint(key, [meant] if meant else known)
+        yield key, f"unknown key{did_you_mean}" if did_you_mean else f"unknown key; known here: {', '.join(known)}"
+    for key in missing:
+        yield key, "is missing"

@@ -1,0 +1,66 @@
+"""The words a stack file is written in: each checks itself and says in one line what is wrong with a value."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+
+from infra.spec.public_key import checked_public_key
+from infra.spec.shown import quoted, shown
+
+NAME_LENGTH = 32  # leaves room for "-<number>" and a cloud's prefix within the 63 characters of a host name (RFC 1123)
+
+
+def _name(text: str) -> str:
+    if len(text) > NAME_LENGTH:
+        raise ValueError(f"has {len(text)} characters; a name has at most {NAME_LENGTH}")
+    if not re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", text):
+        raise ValueError(f"{quoted(text)} is no name: small letters, digits and inner hyphens, beginning with a letter")
+    return text
+
+
+def _absolute_path(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(
+            f"{quoted(text)} must be an absolute path, such as {quoted('/' + (text.strip('./') or 'data'))}"
+        )
+    parts = text.split("/")[1:]
+    if not text.isprintable() or ":" in text or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{quoted(text)} must be a plain path: no '.', '..', '//', ':', no '/' at its end")
+    return text
+
+
+def _cidr(value: Any) -> IPv4Network:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a network such as 10.0.0.0/16, not {shown(value)}")
+    if "/" not in value:
+        raise ValueError(f"{quoted(value)} needs its prefix length, such as {quoted(value + '/24')}")
+    try:
+        network = IPv4Network(value, strict=False)
+    except (AddressValueError, NetmaskValueError):
+        raise ValueError(f"{quoted(value)} is not an IPv4 network such as 10.0.0.0/16") from None
+    if str(network) != value:
+        raise ValueError(f"{quoted(value)} is not the network itself; did you mean '{network}'?")
+    return network
+
+
+def _address(value: Any) -> IPv4Address:
+    if not isinstance(value, str):
+        raise ValueError(f"must be an address such as 10.0.0.11, not {shown(value)}")
+    try:
+        return IPv4Address(value)
+    except AddressValueError:
+        raise ValueError(f"{quoted(value)} is not an IPv4 address such as 10.0.0.11") from None
+
+
+Name = Annotated[str, AfterValidator(_name)]
+AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
+PublicKey = Annotated[str, AfterValidator(checked_public_key)]
+Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
+Address = Annotated[IPv4Address, BeforeValidator(_address)]
+Port = Annotated[int, Strict(), Field(ge=1, le=65535)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+UsdLimit = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
