@@ -1,0 +1,137 @@
+"""The finished plan: everything that was decided, as frozen data. A cloud declares it and decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePlan:
+    """One machine: its name, the group it belongs to, the address and TCP port of its SSH server."""
+
+    name: str
+    group: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPlan:
+    """Equal machines.
+
+    count: how many were asked for; `nodes` is shorter only where the network has no room, which a rule refuses.
+    gpu: the catalogue's name of the GPU, None without one. fabric: the network between the nodes' GPUs, "tcp" without a
+    special one.
+    """
+
+    name: str
+    count: int
+    gpu: str | None
+    gpus_per_node: int
+    fabric: str
+    nodes: tuple[NodePlan, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPlan:
+    """The nodes' network. gateway: the address of the controlling computer on it."""
+
+    cidr: str
+    gateway: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoragePlan:
+    """Storage that every node shares, and the path where it is mounted."""
+
+    name: str
+    kind: str
+    mount: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessPlan:
+    """Who may log in, beside the key pair that every cluster makes for itself."""
+
+    public_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostItem:
+    """One row of the bill: `quantity` things that together cost `hourly`; `source` tells where the price is from."""
+
+    name: str
+    quantity: int
+    hourly: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What the cluster costs an hour, and at most (spot prices move). The ratios are None where there is no GPU."""
+
+    currency: str
+    hourly: float
+    hourly_max: float
+    per_gpu_hour: float | None
+    per_pflop_hour: float | None
+    items: tuple[CostItem, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return _plain(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a preflight rule has to say about the decision; `path` is the key of the stack file that it is about."""
+
+    level: Literal["error", "warning", "info"]
+    rule: str
+    path: str
+    message: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The waist of the house: made by `decide`, read by everything that declares, draws, prices or reports."""
+
+    stack: str
+    cloud: str
+    region: str | None
+    network: NetworkPlan
+    access: AccessPlan
+    groups: tuple[GroupPlan, ...]
+    storage: tuple[StoragePlan, ...]
+    cost: Cost
+    findings: tuple[Finding, ...]
+
+    @property
+    def nodes(self) -> tuple[NodePlan, ...]:
+        """Every node of every group, in the order of the stack file."""
+        return tuple(node for group in self.groups for node in group.nodes)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that forbid declaring this plan."""
+        return tuple(finding for finding in self.findings if finding.level == "error")
+
+    def to_json(self) -> dict[str, Any]:
+        return _plain(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalPlan(Plan):
+    """Nodes on this computer. isolation: an SSH server of one's own, or a machine with its own network and systemd."""
+
+    isolation: Literal["process", "machine"]
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists: a plan that was written as JSON and read back is equal to what was written."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,26 @@
+"""Rules about money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.plan.plan import Plan
+from infra.plan.price import HOURS_PER_MONTH
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.cluster import Cluster
+
+
+@rule("budget-holds", Plan)
+def budget_holds(spec: Cluster, plan: Plan) -> Iterator[Violation]:
+    """The dearest hour, and a month of such hours, stay within what the stack file allows."""
+    if spec.budget is None:
+        return
+    monthly = plan.cost.hourly_max * HOURS_PER_MONTH
+    for key, cost, limit in (
+        ("hourly", plan.cost.hourly_max, spec.budget.hourly),
+        ("monthly", monthly, spec.budget.monthly),
+    ):
+        if limit is not None and cost > limit:
+            period = "hour" if key == "hourly" else "month"
+            message = f"the cluster costs up to {cost:,.2f} {plan.cost.currency} a {period}; the budget is {limit:,.2f}"
+            yield f"cluster.budget.{key}", message

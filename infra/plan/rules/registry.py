@@ -1,0 +1,50 @@
+"""Preflight rules: each states one fact from one source; one run reports whatever all of them find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from infra.plan.plan import Finding, Plan
+from infra.spec.cluster import Cluster
+
+Violation = tuple[str, str]  # the stack file's key path, and the message
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the clouds whose plans are of this kind. violations: (spec, plan) -> what is wrong."""
+
+    name: str
+    kind: type[Plan]
+    violations: Callable[[Any, Any], Iterator[Violation]]
+
+    def findings(self, spec: Cluster, plan: Plan) -> Iterator[Finding]:
+        for path, message in self.violations(spec, plan):
+            yield Finding(level="error", rule=self.name, path=path, message=message)
+
+
+RULES: dict[str, Rule] = {}
+
+
+Stated = TypeVar("Stated", bound=Callable[..., Iterator[Violation]])
+
+
+def rule(name: str, kind: type[Plan]) -> Callable[[Stated], Stated]:
+    """Registers a function (spec, plan) -> violations as the rule `name` for plans of this kind."""
+
+    def register(function: Stated) -> Stated:
+        if name in RULES:
+            raise ValueError(f"two rules are named {name}")
+        RULES[name] = Rule(name, kind, function)
+        return function
+
+    return register
+
+
+def check(spec: Cluster, plan: Plan) -> tuple[Finding, ...]:
+    """What every rule that is about such a plan finds, in the rules' order."""
+    return tuple(
+        finding for rule in RULES.values() if isinstance(plan, rule.kind) for finding in rule.findings(spec, plan)
+    )

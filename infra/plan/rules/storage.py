@@ -1,0 +1,39 @@
+"""Rules about what is mounted where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from infra.plan.plan import Plan
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.cluster import Cluster
+
+# Filesystem Hierarchy Standard 3.0, chapter 3: what a system needs to be one. /srv, /mnt, /media are free.
+SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin",
+          "/sys", "/tmp", "/usr", "/var")  # fmt: skip
+
+
+@rule("mounts-do-not-overlap", Plan)
+def mounts_do_not_overlap(_: Cluster, plan: Plan) -> Iterator[Violation]:
+    """A mount on another one, or inside it, hides files; which of them depends on the order of mounting (mount(8))."""
+    for i, storage in enumerate(plan.storage):
+        for other in plan.storage[:i]:
+            if _inside(storage.mount, other.mount) or _inside(other.mount, storage.mount):
+                yield (
+                    f"cluster.storage[{i}].mount",
+                    f"{storage.mount} overlaps {other.mount}, the mount of {other.name}",
+                )
+
+
+@rule("mounts-hide-no-system-folder", Plan)
+def mounts_hide_no_system_folder(_: Cluster, plan: Plan) -> Iterator[Violation]:
+    """A mount over a system folder takes the system's own files away (Filesystem Hierarchy Standard 3.0)."""
+    for i, storage in enumerate(plan.storage):
+        if hidden := next((path for path in SYSTEM if _inside(storage.mount, path)), None):
+            message = f"{storage.mount} lies in the system's {hidden}; choose a folder such as /data"
+            yield f"cluster.storage[{i}].mount", message
+
+
+def _inside(path: str, folder: str) -> bool:
+    return PurePosixPath(path).is_relative_to(folder)
