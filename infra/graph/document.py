@@ -1,0 +1,64 @@
+"""The rendered plan as JSON that people, goldens and later stages read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from infra.graph.record import SECRET, UNKNOWN, Graph, Node, render
+from infra.plan import decide
+from infra.spec import load
+
+PICKLE = "__provider"  # a dynamic resource carries its own code, which says nothing about the resource
+
+
+def plan_document(root: Path, stack: str) -> dict[str, Any]:
+    """What `gpufleet plan STACK --json` prints. A plan with error findings declares nothing: its resources are empty.
+
+    Raises SpecError for a stack file that is wrong, and what the program raises.
+    """
+    plan = decide(load(root, stack))
+    graph = Graph() if plan.errors else render(root, stack)
+    return {
+        "stack": plan.stack,
+        "cloud": plan.cloud,
+        "region": plan.region,
+        "resources": [_row(node) for _, node in sorted(graph.nodes.items())],
+        "outputs": _plain(graph.outputs),
+        "findings": [finding.to_json() for finding in plan.findings],
+        "cost": plan.cost.to_json(),
+    }
+
+
+def canonical(document: dict[str, Any]) -> str:
+    """The same text for the same plan, whatever ran first: for golden files and comparisons."""
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _row(node: Node) -> dict[str, Any]:
+    return {
+        "urn": node.urn,
+        "type": node.type,
+        "name": node.name,
+        "parent": node.parent,
+        "custom": node.custom,
+        "inputs": _plain({key: value for key, value in node.inputs.items() if key != PICKLE}),
+        "dependencies": list(node.dependencies),
+        "property_dependencies": {
+            key: list(urns) for key, urns in node.property_dependencies.items() if key != PICKLE and urns
+        },
+        "provider": node.provider,
+        "protect": node.protect,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A wire value for reading: secrets and unknowns as words, whole numbers without a point."""
+    if isinstance(value, dict):
+        return "[secret]" if SECRET in value else {key: _plain(item) for key, item in sorted(value.items())}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if value == UNKNOWN:
+        return "[unknown]"
+    return int(value) if isinstance(value, float) and value.is_integer() else value
