@@ -1,0 +1,34 @@
+"""Run on a node: prints its memory and free disk space in GiB as JSON. Arguments: FOLDER, look | begin.
+
+begin: the node is about to be changed, so what an earlier run proved of it no longer holds until `verify` says so.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+GIB = 1024**3
+
+folder, purpose = Path(sys.argv[1]), sys.argv[2]
+ready = folder / "ready.json"
+if purpose == "begin" and ready.exists():
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    check = {"name": "configured", "ok": False, "detail": "gpu_node.yml has not finished on it"}
+    fresh = ready.with_suffix(".new")
+    fresh.write_text(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
+    fresh.replace(ready)
+
+disk = next(above for above in (folder, *folder.parents) if above.exists())
+space = os.statvfs(disk)
+memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+print(
+    json.dumps(
+        {
+            "memory_gib": round(memory / GIB, 2),
+            "disk_gib": round(space.f_bavail * space.f_frsize / GIB, 2),
+            "disk": str(disk),
+        }
+    )
+)

@@ -1,0 +1,138 @@
+"""gpu_node.yml and verify.yml on real hosts: what they make, what they leave alone, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ssh_hosts import Host, Played, Site, make_key
+
+
+@pytest.fixture(scope="module")
+def first(site: Site) -> Played:
+    """The nodes' first run."""
+    return site.play("gpu_node.yml")
+
+
+@pytest.fixture
+def nodes(site: Site, first: Played) -> tuple[Host, ...]:
+    """Configured nodes."""
+    assert first.code == 0, first.output
+    return site.hosts
+
+
+def changed_handover(site: Site, **parts: Any) -> dict[str, Any]:
+    return {**site.handover, **parts}
+
+
+def test_a_configured_node_knows_itself_and_is_ready(site: Site, nodes: tuple[Host, ...]) -> None:
+    for host, told in zip(nodes, site.handover["nodes"], strict=True):
+        facts = host.json("etc/gpufleet/node.json")
+        assert facts["node"] == told
+        assert facts["cluster"] == {"stack": "test", "cloud": "local", "region": None, "nodes": 2}
+        assert facts["storage"] == site.handover["storage"]
+        assert facts["limits"]["applied"] is False
+        assert "belong to the computer" in facts["limits"]["reason"]
+        assert (host.package / "training/jobs/mnist.toml").read_text() == 'name = "mnist"\n'
+        assert host.ready["ready"], host.ready
+
+
+def test_a_second_run_changes_nothing(site: Site, nodes: tuple[Host, ...]) -> None:
+    second = site.play("gpu_node.yml")
+
+    assert second.code == 0, second.output
+    assert second.changed == 0, second.output
+    assert all(host.ready["ready"] for host in nodes)
+
+
+def test_check_mode_is_clean_on_a_configured_node(site: Site, nodes: tuple[Host, ...]) -> None:
+    before = nodes[0].ready
+
+    checked = site.play("gpu_node.yml", "--check", "--limit", "node-1")
+
+    assert (checked.code, checked.changed) == (0, 0), checked.output
+    assert nodes[0].ready == before
+
+
+def test_damage_is_healed_by_the_next_run(site: Site, nodes: tuple[Host, ...]) -> None:
+    package = nodes[0].package.resolve().name
+    nodes[0].facts.write_text('{"node": {"name": "somebody else"}}')
+    shutil.rmtree(nodes[0].package.resolve())
+    nodes[1].package.unlink()
+    nodes[1].package.symlink_to("/")
+    (nodes[1].prefix / "opt/gpufleet" / package / "training/__init__.py").write_text("raise SystemExit\n")
+
+    damaged, healed = site.play("verify.yml"), site.play("gpu_node.yml")
+
+    assert damaged.recap["node-1"]["failed"] == damaged.recap["node-2"]["failed"] == 1
+    assert healed.code == 0, healed.output
+    for host, told in zip(nodes, site.handover["nodes"], strict=True):
+        assert host.json("etc/gpufleet/node.json")["node"] == told
+        assert host.package.readlink() == Path(package)
+        assert (host.package / "training/__init__.py").read_text() == '"""A package."""\n'
+
+
+def test_a_new_training_package_takes_the_place_of_the_old(site: Site, nodes: tuple[Host, ...]) -> None:
+    old = nodes[0].package.resolve()
+    (site.training / "news.py").write_text("x = 1\n")
+
+    played = site.play("gpu_node.yml", "--limit", "node-1")
+
+    assert played.code == 0, played.output
+    assert (nodes[0].package / "training/news.py").is_file()
+    assert not old.exists()
+
+
+def test_a_wrong_host_key_is_refused(site: Site, nodes: tuple[Host, ...], tmp_path: Path) -> None:
+    known = tmp_path / "known_hosts"
+    make_key(tmp_path / "other")
+    other = (tmp_path / "other.pub").read_text()
+    known.write_text("".join(f"[{host.address}]:{host.port} {other}" for host in nodes))
+    access = {**site.handover["access"], "known_hosts_file": str(known)}
+
+    played = site.play("verify.yml", handover=changed_handover(site, access=access))
+
+    assert played.code != 0
+    assert all(counts["unreachable"] == 1 for counts in played.recap.values())
+    assert "Host key verification failed" in played.output
+
+
+def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...], tmp_path: Path) -> None:
+    broken = changed_handover(site, environment={"python": "/nowhere/python"})
+
+    played = site.play("verify.yml", handover=broken, verify_fetch_to=str(tmp_path / "reports"))
+
+    assert played.code != 0
+    assert "environment: /nowhere/python: No such file or directory" in played.output
+    reports = [json.loads((tmp_path / "reports" / f"{host.name}.json").read_text()) for host in nodes]
+    assert reports == [host.ready for host in nodes]
+    assert [report["ready"] for report in reports] == [False, False]
+
+
+def test_a_run_that_does_not_finish_leaves_the_node_not_ready(site: Site, nodes: tuple[Host, ...]) -> None:
+    (nodes[0].prefix / "var/lib/gpufleet/ready.json").write_text('{"ready": true, "checks": []}')
+    broken = changed_handover(site, environment={"python": "/nowhere/python"})
+
+    played = site.play("gpu_node.yml", "--limit", "node-1", handover=broken)
+
+    assert played.code != 0
+    assert "environment: /nowhere/python: no such program: run `make setup`" in played.output
+    assert nodes[0].ready["ready"] is False
+    assert nodes[0].ready["checks"][0]["detail"] == "gpu_node.yml has not finished on it"
+
+
+def test_preflight_names_every_shortage_at_once(site: Site, nodes: tuple[Host, ...]) -> None:
+    played = site.play("gpu_node.yml", "--limit", "node-1", preflight_memory_gib=1e6, preflight_disk_gib=1e6)
+
+    assert played.code != 0
+    assert "needs at least 1000000.0 GiB: choose a larger machine" in played.output
+    assert "needs at least 1000000.0 GiB: free some or choose a larger disk" in played.output
+
+
+def test_no_connection_outlives_a_play(site: Site, nodes: tuple[Host, ...]) -> None:
+    site.play("verify.yml")
+
+    assert list(site.sockets.iterdir()) == []

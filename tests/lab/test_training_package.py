@@ -1,0 +1,82 @@
+"""The training package's archive: named by its content, the same bytes on every computer."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from ssh_hosts import PLAYBOOKS, make_package
+
+FILES = PLAYBOOKS / "roles/training_package/files"
+
+
+def run(*command: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *command], input=given, capture_output=True, text=True, check=False)
+
+
+def pack(source: Path) -> tuple[str, str]:
+    built = json.loads(run(FILES / "pack.py", source).stdout)
+    return built["name"], built["archive"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return make_package(tmp_path / "training")
+
+
+def test_equal_content_gives_equal_bytes_whatever_else_lies_about(source: Path) -> None:
+    before = pack(source)
+    (source / "__pycache__").mkdir()
+    (source / "__pycache__/x.pyc").touch()
+    (source / ".editor").touch()
+    os.utime(source / "__init__.py", (0, 0))
+    (source / "__init__.py").chmod(0o600)
+
+    assert pack(source) == before
+
+
+def test_other_content_gives_another_name(source: Path) -> None:
+    name, _ = pack(source)
+    (source / "jobs/mnist.toml").rename(source / "jobs/cifar.toml")
+
+    assert pack(source)[0] != name
+
+
+def test_a_person_can_check_an_unpacked_package_by_hand(source: Path, tmp_path: Path) -> None:
+    _, archive = pack(source)
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(archive))) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+
+    command = ["sha256sum", "--check", "--strict", "MANIFEST"]
+    assert subprocess.run(command, cwd=tmp_path / "unpacked", capture_output=True, check=False).returncode == 0
+
+
+def test_whatever_a_killed_run_left_the_next_one_puts_the_package_in_place(source: Path, tmp_path: Path) -> None:
+    name, archive = pack(source)
+    folder = tmp_path / "opt"
+    (folder / f"{name}.part").mkdir(parents=True)
+    (folder / name).mkdir()
+    (folder / "training-old").mkdir()
+    (folder / "current.part").symlink_to("nowhere")
+    (folder / "current").mkdir()
+
+    assert run(FILES / "held.py", folder, name).stdout == "damaged\n"
+    assert run(FILES / "place.py", folder, name, given=archive).returncode == 0
+
+    assert run(FILES / "held.py", folder, name).stdout == ""
+    assert sorted(path.name for path in folder.iterdir()) == ["current", name]
+
+
+def test_a_folder_without_the_package_is_refused_in_one_line(tmp_path: Path) -> None:
+    refused = run(FILES / "pack.py", tmp_path)
+
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert "is no Python package" in refused.stderr
