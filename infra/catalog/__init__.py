@@ -1,0 +1,26 @@
+"""What exists: instance types, GPUs and prices as tables, each row with its source and its date.
+
+The tables hold every AWS type with an NVIDIA GPU (p3 … p6, g4dn … g7e, gr6) and common sizes for a head node. They
+leave out what this project's driver, NCCL and PyTorch builds do not run on: Trainium and Inferentia (trn, inf), Gaudi
+(dl) and AMD (g4ad). Prices are on-demand prices of us-east-1, each with its day: spot prices move by the hour and
+belong in no table. An empty cell means that no trustworthy figure was found; it is never filled with a guess.
+"""
+
+from infra.catalog.catalog import Catalog, Rate, UnknownGpu, UnknownName, UnknownRegion, UnknownType, load
+from infra.catalog.rows import Gpu, InstanceType, Precision, Price
+from infra.catalog.table import TableError
+
+__all__ = [
+    "Catalog",
+    "Gpu",
+    "InstanceType",
+    "Precision",
+    "Price",
+    "Rate",
+    "TableError",
+    "UnknownGpu",
+    "UnknownName",
+    "UnknownRegion",
+    "UnknownType",
+    "load",
+]
