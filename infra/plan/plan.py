@@ -110,6 +110,11 @@ class Plan:
     findings: tuple[Finding, ...]
 
     @property
+    def place(self) -> str:
+        """Where the cluster will be, for people."""
+        return " ".join(filter(None, [self.cloud, self.region]))
+
+    @property
     def nodes(self) -> tuple[NodePlan, ...]:
         """Every node of every group, in the order of the stack file."""
         return tuple(node for group in self.groups for node in group.nodes)
@@ -128,6 +133,10 @@ class LocalPlan(Plan):
     """Nodes on this computer. isolation: an SSH server of one's own, or a machine with its own network and systemd."""
 
     isolation: Literal["process", "machine"]
+
+    @property
+    def place(self) -> str:
+        return f"this computer, isolation {self.isolation}"
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,113 @@
+"""The base tree under every local machine: this computer's own distribution with systemd, SSH and Python; built once.
+
+It is of the same release as this computer, so that the interpreter shared with the machines finds its libraries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from infra.clouds.local.failure import LocalError
+from infra.clouds.local.site import locked
+
+PACKAGES = (
+    "ca-certificates", "dbus", "gpg", "iproute2", "kmod", "openssh-server", "procps", "python3", "python3-apt", "sudo",
+    "systemd", "systemd-sysv",
+)  # fmt: skip
+OPTIONS = (
+    "--variant=apt",
+    '--aptopt=Apt::Install-Recommends "false"',
+    '--aptopt=Acquire::Languages "none"',
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=force-unsafe-io",
+    '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_*',
+)
+# The builder and all that it starts die with us, and its mounts are nobody else's.
+LEASH = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+NEEDED_BYTES = 600 << 20
+
+
+def name() -> str:
+    """The tree's name: another release or another list of packages is another tree."""
+    recipe = hashlib.sha256("\n".join((*PACKAGES, *OPTIONS)).encode()).hexdigest()[:8]
+    return f"base-{suite() or 'unknown'}-{recipe}"
+
+
+def tree(name: str) -> Path:
+    """Where a base tree lies, built or not."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpufleet" / name
+
+
+def suite() -> str | None:
+    """The release of this computer, if it is a Debian or an Ubuntu."""
+    release = platform.freedesktop_os_release()
+    family = {release.get("ID"), *release.get("ID_LIKE", "").split()}
+    return release.get("VERSION_CODENAME") if family & {"debian", "ubuntu"} else None
+
+
+def problems() -> list[str]:
+    """What keeps a base tree from being built here; nothing once it is there."""
+    place = tree(name())
+    if place.exists():
+        return []
+    if not suite():
+        return ["machines need Debian or Ubuntu on this computer: use `isolation: process`"]
+    if not shutil.which("mmdebstrap"):
+        return ["mmdebstrap is missing: install the package mmdebstrap"]
+    there = next(parent for parent in place.parents if parent.exists())
+    if (free := shutil.disk_usage(there).free) < NEEDED_BYTES:
+        return [f"the base tree needs {NEEDED_BYTES >> 20} MB in {there}, {free >> 20} MB are free: free some space"]
+    return []
+
+
+def ready(name: str) -> Path:
+    """The base tree, built first if it is not there yet (about a minute). Raises LocalError."""
+    place = tree(name)
+    with locked(place.parent):
+        if not place.exists():
+            for stale in place.parent.glob("base-*.part"):
+                shutil.rmtree(stale)
+            _build(place)
+    return place
+
+
+def _build(place: Path) -> None:
+    release, part, began = suite(), place.with_name(place.name + ".part"), time.monotonic()
+    print(f"building the base tree of the machines ({release}), once; about a minute", file=sys.stderr, flush=True)
+    wanted = f"--include={','.join(PACKAGES)}"
+    command = [*LEASH, "mmdebstrap", "--quiet", *OPTIONS, wanted, str(release), part, mirror()]
+    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        shutil.rmtree(part, ignore_errors=True)
+        said = [line for line in answer.stderr.splitlines() if line.startswith("E:")] or answer.stderr.splitlines()
+        raise LocalError(f"building the base tree from {mirror()} failed: {said[0] if said else answer.returncode}")
+    part.rename(place)
+    print(f"base tree built in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def mirror() -> str:
+    """The archive that this computer itself is fed from. Raises LocalError."""
+    for line in _sources():
+        if found := re.match(r"(?:URIs:\s*|deb\s+(?:\[[^]]*\]\s*)?)((?:https?|file)://\S+)", line):
+            return found[1]
+    raise LocalError("no package archive in /etc/apt/sources.list(.d): machines need one to be built from")
+
+
+def _sources() -> Iterator[str]:
+    """The archive's own source file comes before those of other vendors."""
+    folder = Path("/etc/apt/sources.list.d")
+    own = (folder / "debian.sources", folder / "ubuntu.sources", Path("/etc/apt/sources.list"))
+    for file in (*own, *sorted(folder.glob("*.list"))):
+        if file.exists():
+            yield from file.read_text().splitlines()

@@ -1,0 +1,223 @@
+"""A node that is a machine: systemd-nspawn with systemd as process 1, its own network and its own disk. Needs root.
+
+The disk is an overlay in memory on the shared base tree: made in an instant, gone with the machine. The Python
+environment of this computer is shared with the machine, read-only and at the same path; so are the storage folders.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from infra.clouds.local import base, processes, site, sweep, wire
+from infra.clouds.local.failure import LocalError, run
+from infra.clouds.local.process import answers, sshd_options, wait_for_server
+from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
+
+TOOLS = {"systemd-nspawn": "systemd-container", "ip": "iproute2", "ssh": "openssh-client", "setpriv": "util-linux"}
+BOOT_SECONDS = 90.0
+REBOOT_SECONDS = 15.0
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+INOTIFY_A_MACHINE = 7
+
+# Joins the machine's own cgroups, then boots it, and again when it asked for a reboot (133). Who ends it sends TERM to
+# nspawn, too: that shuts the machine down.
+RUNNER = """
+for group in $1; do echo $$ > "$group/cgroup.procs"; done; shift
+trap halt=1 TERM
+while :; do
+  "$@" < /dev/null & booted=$!
+  wait $booted; code=$?
+  while kill -0 $booted 2> /dev/null; do wait $booted; code=$?; done
+  [ $code = 133 ] && [ -z "$halt" ] || exit $code
+done
+"""
+
+SSHD = """Port {port}
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin no
+UseDNS no
+MaxStartups 100
+MaxSessions 64
+"""
+
+
+def problems(place: Path, nodes: int) -> list[str]:
+    """What this computer lacks, one line each with its remedy."""
+    if set(str(place)) & set(":,\\"):
+        return [f"{place}: machines need a path without colon, comma and backslash: move the project"]
+    if os.geteuid() != 0:
+        return ["`isolation: machine` needs root: run it as root, or use `isolation: process`"]
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    found = [f"{tool} is missing: install the package {TOOLS[tool]}" for tool in missing]
+    allowed, needed = int(INOTIFY.read_text()), INOTIFY_A_MACHINE * nodes + 16
+    if needed > allowed:  # else a late machine hangs in its boot, without a word
+        found.append(
+            f"{nodes} machines need {needed} inotify instances, this computer allows {allowed}: "
+            f"`sysctl -w fs.inotify.max_user_instances={needed + 64}`"
+        )
+    return found + base.problems()
+
+
+def create(spec: NodeSpec) -> None:
+    """Boots the machine and waits until it has finished; what was there under its name goes. Raises LocalError."""
+    assert spec.machine
+    lower = base.ready(spec.machine["base"])
+    for name in {spec.name, site.holder(spec.site, spec.address, spec.port)} - {None}:
+        sweep.remove_node(spec.site, name)
+    site.prepare(spec)
+    site.register(spec)
+    root = _disk(spec, lower)
+    shared = dict(_shared(Path(spec.machine["environment"])))
+    _furnish(spec, root)
+    _open_the_way(root, shared)
+    namespace = wire.connect(spec, spec.machine)
+    runner = _boot(spec, root, namespace, shared)
+    wait_for_server(spec, lambda: runner.poll() is not None, spec.service / "log", BOOT_SECONDS)
+    _finished(spec)
+
+
+def authorize(spec: NodeSpec) -> None:
+    """Says who may log in; holds for the next login."""
+    file = spec.folder / "disk" / "root" / "home" / MACHINE_USER / ".ssh" / "authorized_keys"
+    file.write_text(spec.keys)
+    file.chmod(0o600)
+    os.chown(file, MACHINE_UID, MACHINE_UID)
+
+
+def is_alive(spec: NodeSpec) -> bool:
+    """True if the machine runs and its SSH server answers; one that is rebooting is waited for."""
+    pid = processes.recorded(spec.service / "pid")
+    if pid is None or not processes.is_running(spec.folder, pid):
+        return False
+    log = spec.service / "log"
+    try:
+        wait_for_server(spec, lambda: not processes.is_running(spec.folder, pid), log, REBOOT_SECONDS)
+    except LocalError:
+        return False
+    return answers(spec.address, spec.port)
+
+
+def _disk(spec: NodeSpec, lower: Path) -> Path:
+    """In memory: a package manager waits for the disk at every step, and nothing of a machine outlives it."""
+    disk = spec.folder / "disk"
+    disk.mkdir()
+    run("mount", "-t", "tmpfs", "-o", "mode=0755", site.kernel_name(spec.site, spec.name), disk)
+    for part in ("upper", "work", "root"):
+        (disk / part).mkdir()
+    layers = f"lowerdir={lower},upperdir={disk / 'upper'},workdir={disk / 'work'}"
+    run("mount", "-t", "overlay", "-o", layers, site.kernel_name(spec.site, spec.name), disk / "root")
+    return disk / "root"
+
+
+def _furnish(spec: NodeSpec, root: Path) -> None:
+    """A cloud-like image: a login with a key and sudo, its own host key and machine id, no way to the outside."""
+    assert spec.machine
+    _write(root / "etc/hostname", f"{spec.name}\n")
+    _write(root / "etc/hosts", f"127.0.0.1 localhost\n{spec.address} {spec.name}\n{spec.machine['gateway']} control\n")
+    _write(root / "etc/machine-id", f"{uuid.uuid4().hex}\n")
+    _write(root / "etc/resolv.conf", "")
+    _write(root / "etc/apt/sources.list", "")
+    server = SSHD.format(port=spec.port) + sshd_options(root / "usr/sbin/sshd")
+    _write(root / "etc/ssh/sshd_config.d/gpufleet.conf", server)
+    for part, mode in (("host_key", 0o600), ("host_key.pub", 0o644)):
+        _write(root / "etc/ssh" / part.replace("host", "ssh_host_ed25519"), (spec.service / part).read_text(), mode)
+    for file, line in (
+        ("passwd", f"{MACHINE_USER}:x:{MACHINE_UID}:{MACHINE_UID}::/home/{MACHINE_USER}:/bin/bash\n"),
+        ("shadow", f"{MACHINE_USER}:*:19700:0:99999:7:::\n"),
+        ("group", f"{MACHINE_USER}:x:{MACHINE_UID}:\n"),
+    ):
+        with (root / "etc" / file).open("a") as table:
+            table.write(line)
+    _write(root / "etc/sudoers.d" / MACHINE_USER, f"{MACHINE_USER} ALL=(ALL) NOPASSWD:ALL\n", 0o440)
+    for folder in (root / "home" / MACHINE_USER, root / "home" / MACHINE_USER / ".ssh"):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, MACHINE_UID, MACHINE_UID)
+    authorize(spec)
+
+
+def _shared(environment: Path) -> Iterator[tuple[Path, Path]]:
+    """Path in the machine → path here, of the environment and of the interpreter that it was made from.
+
+    An interpreter below /usr is the distribution's own, and the base tree has it already.
+    """
+    yield environment, environment.resolve()
+    settings = (environment / "pyvenv.cfg").read_text().splitlines()
+    home = next(Path(line.removeprefix("home = ")).parent for line in settings if line.startswith("home = "))
+    if not home.resolve().is_relative_to("/usr"):
+        yield home, home.resolve()
+        yield home.resolve(), home.resolve()
+    yield environment.resolve(), environment.resolve()
+
+
+def _open_the_way(root: Path, shared: dict[Path, Path]) -> None:
+    """The folders above a shared one are closed to others in some places (/root): here they must let `ops` through."""
+    for inside in shared:
+        for parent in reversed(inside.parents):
+            there = root / parent.relative_to("/")
+            there.mkdir(exist_ok=True)
+            there.chmod(there.stat().st_mode | 0o111)
+
+
+def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path]) -> subprocess.Popen[bytes]:
+    name, groups = site.kernel_name(spec.site, spec.name), list(_cgroups(site.kernel_name(spec.site, spec.name)))
+    for group in groups:
+        group.mkdir()
+    command = [
+        "systemd-nspawn", "--quiet", "--boot", "--register=no", f"--directory={root}", f"--machine={name}",
+        f"--hostname={spec.name}", f"--network-namespace-path={namespace}",
+        "--console=pipe", "--resolv-conf=off", "--timezone=off",
+        *(f"--bind-ro={here}:{inside}" for inside, here in shared.items()),
+        *(f"--bind={spec.site / 'storage' / name}:{mount}" for name, mount in spec.storage.items()),
+        *(["--keep-unit"] if groups else []),
+    ]  # fmt: skip
+    with (spec.service / "log").open("w") as log:
+        runner = subprocess.Popen(
+            ["sh", "-c", RUNNER, "sh", " ".join(map(str, groups)), *command],
+            cwd="/",
+            env={
+                "PATH": os.environ.get("PATH", os.defpath),
+                "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network",  # its own network settings
+                "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",  # version 2 alone, as on cloud images
+            },
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    (spec.service / "pid").write_text(str(runner.pid))
+    return runner
+
+
+def _cgroups(name: str) -> Iterator[Path]:
+    """A machine's own groups. Where systemd runs this computer it makes them itself."""
+    if Path("/run/systemd/system").exists():
+        return
+    top = sweep.CGROUPS
+    if (top / "cgroup.procs").exists():
+        yield top / name
+    else:
+        yield from (top / tree / name for tree in ("systemd", "unified") if (top / tree / "cgroup.procs").exists())
+
+
+def _finished(spec: NodeSpec) -> None:
+    """The machine's own word that all of its units have started."""
+    question = f"timeout {BOOT_SECONDS} systemctl is-system-running --wait; systemctl --failed --plain --no-legend"
+    command = [*DIES_WITH_US, "ssh", "-F", spec.site / "ssh_config", "-oServerAliveInterval=10", spec.name, question]
+    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    state, *failed = answer.stdout.splitlines() or [answer.stderr.strip() or "silent"]
+    if state != "running":
+        raise LocalError(f"{spec.name} has booted, but is {state}: {'; '.join(failed)}")
+
+
+def _write(file: Path, text: str, mode: int = 0o644) -> None:
+    file.unlink(missing_ok=True)  # it may be a link out of the tree
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)

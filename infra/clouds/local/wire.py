@@ -1,0 +1,50 @@
+"""The network of local machines: one bridge a site, one named network namespace and one cable a machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from pathlib import Path
+
+from infra.clouds.local import site
+from infra.clouds.local.failure import run
+from infra.clouds.local.site import NodeSpec
+
+NAMESPACES = Path("/run/netns")
+
+
+def bridge(place: Path) -> str:
+    return f"{site.tag(place)}-br"
+
+
+def problems(place: Path, cidr: str) -> list[str]:
+    """Whether the network is somebody else's already."""
+    wanted = ipaddress.ip_network(cidr)
+    for link in json.loads(run("ip", "-json", "address")):
+        for address in link["addr_info"]:
+            if address["family"] == "inet" and link["ifname"] != bridge(place):
+                there = ipaddress.ip_interface(f"{address['local']}/{address['prefixlen']}").network
+                if there.overlaps(wanted):
+                    return [
+                        f"{cidr} is in use: {link['ifname']} has {there}; choose another `network.cidr`, "
+                        "or take down the stack that made it"
+                    ]
+    return []
+
+
+def connect(spec: NodeSpec, machine: dict[str, str]) -> Path:
+    """Makes the machine's namespace with its one card, eth0, and returns the namespace's file."""
+    name, switch = site.kernel_name(spec.site, spec.name), bridge(spec.site)
+    size = ipaddress.ip_network(machine["cidr"]).prefixlen
+    with site.locked(spec.site / "nodes"):
+        if not Path("/sys/class/net", switch).exists():
+            run("ip", "link", "add", switch, "type", "bridge")
+        run("ip", "address", "replace", f"{machine['gateway']}/{size}", "dev", switch)
+        run("ip", "link", "set", switch, "up")
+    run("ip", "netns", "add", name)
+    run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+    run("ip", "link", "set", name, "master", switch, "up")
+    run("ip", "-n", name, "address", "add", f"{spec.address}/{size}", "dev", "eth0")
+    run("ip", "-n", name, "link", "set", "eth0", "up")
+    run("ip", "-n", name, "link", "set", "lo", "up")
+    return NAMESPACES / name

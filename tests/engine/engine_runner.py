@@ -1,0 +1,117 @@
+"""The real engine on a project in a temporary folder, and a look at what such a project leaves on this computer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.clouds.local import site
+from ops.project import Project
+
+
+@dataclass(frozen=True)
+class EngineRunner:
+    """`pulumi` on a project in a temporary folder, as a person would call it there."""
+
+    root: Path
+    environment: dict[str, str]
+
+    def site(self, stack: str) -> Path:
+        return Project(self.root).site(stack)
+
+    def write(self, stack: str, **cluster: Any) -> None:
+        """Writes the stack's file, and makes the stack known to the engine if it is new."""
+        file = self.root / "stacks" / f"Pulumi.{stack}.yaml"
+        known = file.exists()
+        file.write_text(yaml.safe_dump({"config": {"gpufleet:cluster": cluster}}))
+        if not known:
+            self("stack", "init", "--no-select", stack)
+
+    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Runs one command; what it printed is in the error when it should have passed and did not."""
+        with self._start(arguments) as command:
+            printed, complained = command.communicate()
+        assert not (check and command.returncode), printed + complained
+        return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
+
+    def stop(self, number: signal.Signals, when: Callable[[], object], *arguments: str) -> None:
+        """Starts a command and sends it and its process group a signal at a moment; returns when it has ended."""
+        command = self._start(arguments)
+        try:
+            until(when)
+        finally:
+            os.killpg(command.pid, number)
+            command.communicate()
+
+    def _start(self, arguments: tuple[str, ...]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def up(self, stack: str, *more: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return self("up", "--yes", "--skip-preview", "--stack", stack, *more, check=check)
+
+    def refresh(self, stack: str) -> subprocess.CompletedProcess[str]:
+        return self("refresh", "--yes", "--skip-preview", "--stack", stack)
+
+    def destroy(self, stack: str) -> subprocess.CompletedProcess[str]:
+        return self("destroy", "--yes", "--skip-preview", "--stack", stack)
+
+    def cluster(self, stack: str) -> dict[str, Any]:
+        """The handover, as the stack tells it."""
+        return json.loads(self("stack", "output", "cluster", "--json", "--stack", stack).stdout)
+
+    def resources(self, stack: str) -> list[dict[str, Any]]:
+        """What the engine's state holds."""
+        return json.loads(self("stack", "export", "--stack", stack).stdout)["deployment"].get("resources", [])
+
+
+def until(done: Callable[[], object], seconds: float = 20.0) -> None:
+    """Waits for something that another process does."""
+    limit = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < limit, "it never came true"
+        time.sleep(0.002)
+
+
+def traces(root: Path) -> set[str]:
+    """Everything on this computer that names the project, found without the code under test.
+
+    Processes by command, environment and working folder; mounts; what the kernel has under the sites' tags; files.
+    """
+    names = [file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in (root / "stacks").iterdir()]
+    tags = [site.tag(site.folder(root, name)) for name in names]
+    found = {f"process {pid}" for pid in _processes(str(root))}
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    found |= {f"mount {line.split()[4]}" for line in mounts if str(root) in line}
+    for top in ("/run/netns", "/sys/class/net", "/sys/fs/cgroup", "/run/systemd/nspawn"):
+        found |= {str(path) for tag in tags for path in Path(top).rglob(f"{tag}*")}
+    return found | {str(path) for path in (root / ".gpufleet" / "local").rglob("*")}
+
+
+def _processes(text: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            about = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+            about += str((folder / "cwd").readlink()).encode()
+            if text.encode() in about and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+    return found
