@@ -1,0 +1,1 @@
+"""The `gpufleet` command: what a person does day by day with a cluster."""

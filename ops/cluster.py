@@ -1,0 +1,35 @@
+"""A stack as ops sees it: its checked file before it is up, its handover once it is."""
+
+from __future__ import annotations
+
+from infra import plan, spec
+from infra.handover import Handover
+from infra.plan.plan import Plan
+from infra.spec import SpecError, StackFile
+from ops.engine import Engine
+from ops.failure import Failure
+from ops.project import Project
+
+
+def read(project: Project, stack: str) -> StackFile:
+    """The stack file, checked. Raises Failure (exit code 2) with one line for every mistake in it."""
+    try:
+        return spec.load(project.root, stack)
+    except SpecError as error:
+        raise Failure(*map(str, error.problems), code=2) from None
+
+
+def decide(file: StackFile) -> Plan:
+    """The finished plan. Raises Failure (exit code 1) with one line for every rule that refuses it."""
+    decided = plan.decide(file)
+    if decided.errors:
+        raise Failure(*(plan.described(finding, file) for finding in decided.errors))
+    return decided
+
+
+def handover(project: Project, stack: str) -> Handover:
+    """What the cluster told when it came up. Raises Failure when the stack is not up."""
+    told = Engine(project, stack).output("cluster")
+    if told is None:
+        raise Failure(f"stack {stack} is not up: start it with `gpufleet up {stack}`")
+    return Handover.model_validate(told)

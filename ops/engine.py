@@ -1,0 +1,141 @@
+"""The Pulumi engine as gpufleet uses it: found, given its environment, and called by its public command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ops import command
+from ops.failure import Failure
+from ops.project import Project
+
+STEP = re.compile(r"^\s*\S+\s+(?P<type>\S+:\S+)\s+(?P<name>\S+)\s+(?P<done>created|updated|deleted|replaced)\b")
+
+REPEATED = ("update failed", "preview failed", "resource monitor shut down", "Resource monitor has terminated")
+
+
+def binary(project: Project) -> Path:
+    """The engine's executable: what the project's set-up chose, else the one on PATH."""
+    chosen = project.state / "engine"
+    if chosen.is_file() and (path := Path(chosen.read_text().strip())).is_file():
+        return path
+    if found := shutil.which("pulumi"):
+        return Path(found)
+    raise Failure("no Pulumi engine: run `make setup` in the project, or put `pulumi` on PATH")
+
+
+def environment(project: Project) -> dict[str, str]:
+    """What the engine, Ansible and a person at a shell need in common; the person's own settings win.
+
+    The state lies in a file backend inside the project unless PULUMI_BACKEND_URL names another. The passphrase
+    defaults to the empty one: the shipped local stacks hold no secret.
+    """
+    env = {
+        "PULUMI_BACKEND_URL": f"file://{project.state / 'pulumi'}?metadata=skip",
+        "PULUMI_HOME": str(project.state / "home"),
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
+        **os.environ,
+    }
+    if "PULUMI_CONFIG_PASSPHRASE_FILE" not in env:
+        env.setdefault("PULUMI_CONFIG_PASSPHRASE", "")
+    folders = [str(project.root / ".venv" / "bin"), str(binary(project).parent)]
+    env["PATH"] = os.pathsep.join([*folders, env.get("PATH", os.defpath)])
+    return env
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One stack of a project, driven through `pulumi`."""
+
+    project: Project
+    stack: str
+
+    def up(self, log: Path, on_done: Callable[[str, str], None]) -> None:
+        """`pulumi up`; `on_done(type, name)` for each resource made, changed or removed. Raises Failure."""
+        self._ensure()
+        self._deploy(["up", "--yes", "--skip-preview", "--refresh"], log, on_done)
+
+    def destroy(self, log: Path, on_done: Callable[[str, str], None]) -> None:
+        """`pulumi destroy`, then the stack's (empty) state is forgotten. Raises Failure."""
+        self._unlock()
+        self._deploy(["destroy", "--yes", "--skip-preview"], log, on_done)
+        self._call("stack", "rm", "--yes", "--preserve-config", self.stack)
+
+    def exists(self) -> bool:
+        listed = json.loads(self._call("stack", "ls", "--json").stdout)
+        return self.stack in {stack["name"].rsplit("/", 1)[-1] for stack in listed}
+
+    def output(self, name: str) -> object | None:
+        """A stack output as plain data; None when the stack does not exist or has no such output."""
+        answer = self._call("stack", "output", "--json", "--stack", self.stack, check=False)
+        if answer.returncode:
+            if "no stack named" in answer.stderr:
+                return None
+            raise Failure(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
+        return json.loads(answer.stdout).get(name)
+
+    def _ensure(self) -> None:
+        (self.project.state / "pulumi").mkdir(parents=True, exist_ok=True)
+        if self.exists():
+            self._unlock()
+        else:
+            self._call("stack", "init", "--no-select", self.stack)
+
+    def _deploy(self, arguments: list[str], log: Path, on_done: Callable[[str, str], None]) -> None:
+        def line(text: str) -> None:
+            if step := STEP.match(text):
+                on_done(step["type"], step["name"])
+
+        code = command.run(
+            [binary(self.project), *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"],
+            env=environment(self.project),
+            cwd=self.project.root,
+            log=log,
+            on_line=line,
+        )
+        if code:
+            raise Failure(*(_diagnostics(log) or command.tail(log)), f"the whole log: {log}")
+
+    def _unlock(self) -> None:
+        """Removes the lock of a deployment whose process died on this computer; one that lives is respected."""
+        for lock in (self.project.state / "pulumi" / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
+            owner = json.loads(lock.read_text())
+            if owner["hostname"] == socket.gethostname() and not Path(f"/proc/{owner['pid']}").exists():
+                self._call("cancel", "--yes", self.stack)
+                return
+
+    def _call(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        answer = subprocess.run(
+            [binary(self.project), *arguments, "--non-interactive", "--color", "never"],
+            env=environment(self.project),
+            cwd=self.project.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check and answer.returncode:
+            raise Failure(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
+        return answer
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("error: ") if lines else "no word of the reason"
+
+
+def _diagnostics(log: Path) -> list[str]:
+    """The engine's own error lines, without its repetition of them per resource."""
+    errors = [line.strip().removeprefix("error: ") for line in log.read_text().splitlines() if "error: " in line]
+    told = [
+        e for e in errors if not e.startswith(("update failed", "preview failed", "Resource monitor has terminated"))
+    ]
+    return list(dict.fromkeys(told))

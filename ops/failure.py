@@ -1,0 +1,14 @@
+"""The one way a command ends badly."""
+
+from __future__ import annotations
+
+
+class Failure(Exception):
+    """What went wrong and what to do about it, in lines a person reads; never a traceback.
+
+    code: the process's exit code: 1 fault or refused plan, 2 wrong file or usage, 75 preempted, 130 interrupted.
+    """
+
+    def __init__(self, *lines: str, code: int = 1) -> None:
+        super().__init__("\n".join(lines))
+        self.code = code

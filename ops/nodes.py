@@ -1,0 +1,83 @@
+"""Nodes as the handover tells them: reached over SSH with checked host keys, asked for their own word."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+from infra.handover import Handover, Node
+
+CONNECT_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """state: ready | not ready | unconfigured | unreachable; reason: why it is not ready, else empty."""
+
+    name: str
+    group: str
+    address: str
+    state: str
+    reason: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def under(node: Node, path: str) -> str:
+    """A system path as this node has it: below its own folder where an unprivileged login cannot write `/`."""
+    return node.prefix.rstrip("/") + path
+
+
+def ssh(handover: Handover, node: Node, remote: str) -> list[str]:
+    """The command that runs a shell line on a node."""
+    access = handover.access
+    options = {
+        "IdentityFile": access.key_file,
+        "IdentitiesOnly": "yes",
+        "IdentityAgent": "none",
+        "UserKnownHostsFile": access.known_hosts_file,
+        "GlobalKnownHostsFile": "/dev/null",
+        "StrictHostKeyChecking": "yes",
+        "BatchMode": "yes",
+        "ConnectTimeout": str(CONNECT_SECONDS),
+        "ServerAliveInterval": "15",
+        "LogLevel": "ERROR",
+        "Port": str(node.port),
+    }
+    flags = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
+    return ["ssh", "-F", "none", *flags, f"{access.user}@{node.address}", remote]
+
+
+def run(handover: Handover, node: Node, remote: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a shell line on a node, with `given` on its standard input."""
+    return subprocess.run(ssh(handover, node, remote), input=given or "", capture_output=True, text=True, check=False)
+
+
+def states(handover: Handover) -> list[NodeState]:
+    """What each node says of itself, asked of all at once."""
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        return list(pool.map(lambda node: state(handover, node), handover.nodes))
+
+
+def state(handover: Handover, node: Node) -> NodeState:
+    def told(word: str, reason: str = "") -> NodeState:
+        return NodeState(node.name, node.group, node.address, word, reason)
+
+    try:
+        socket.create_connection((node.address, node.port), CONNECT_SECONDS).close()
+    except OSError as error:
+        return told("unreachable", f"port {node.port}: {error.strerror or error}")
+    file = shlex.quote(under(node, "/var/lib/gpufleet/ready.json"))
+    answer = run(handover, node, f"test -e {file} || exit 3; cat {file}")
+    if answer.returncode == 3:
+        return told("unconfigured", "gpu_node.yml has not finished on it")
+    if answer.returncode:
+        return told("unreachable", answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "ssh failed")
+    report = json.loads(answer.stdout)
+    failed = [f"{check['name']}: {check['detail']}" for check in report["checks"] if not check["ok"]]
+    return told("ready") if report["ready"] else told("not ready", "; ".join(failed))

@@ -1,0 +1,50 @@
+"""Where things are: the project's root, its state folder, the runs fetched from nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ops.failure import Failure
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a Pulumi.yaml; everything gpufleet keeps about it lies in `.gpufleet` below it."""
+
+    root: Path
+
+    @classmethod
+    def find(cls) -> Project:
+        """The project of the working directory. Raises Failure when there is none."""
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            if (folder / "Pulumi.yaml").is_file():
+                return cls(folder)
+        raise Failure(f"no Pulumi.yaml in {here} or above it: run gpufleet inside a project", code=2)
+
+    @property
+    def state(self) -> Path:
+        return self.root / ".gpufleet"
+
+    def site(self, stack: str) -> Path:
+        """What the local cloud keeps of a stack: keys, node folders, shared storage."""
+        return self.state / "local" / stack
+
+    def runs(self, stack: str) -> Path:
+        """Results fetched from a stack's nodes, one folder a run."""
+        return self.state / "runs" / stack
+
+    def handover(self, stack: str) -> Path:
+        """The handover as a file: what a playbook works from."""
+        return self.state / "handover" / f"{stack}.json"
+
+    def since(self, stack: str) -> Path:
+        """When the stack came up, in seconds since 1970."""
+        return self.state / "handover" / f"{stack}.since"
+
+    def log(self, stack: str, phase: str) -> Path:
+        """The file that holds everything the last command of a phase printed."""
+        path = self.state / "logs" / stack / f"{phase}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path

@@ -1,0 +1,84 @@
+"""Runs of jobs as this computer knows them: one folder a run, below the project's state folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.project import Project
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's local folder: `events.jsonl` while it goes, then `result.json`, `metrics.jsonl` and `run.png`."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def result(self) -> Path:
+        return self.folder / "result.json"
+
+    @property
+    def state(self) -> str:
+        """running | finished | stopped: stopped has a checkpoint or nothing, and resumes when trained again."""
+        if self.result.is_file() and json.loads(self.result.read_text())["finished"]:
+            return "finished"
+        return "running" if self._followed() else "stopped"
+
+    def as_json(self) -> dict[str, Any]:
+        progress = json.loads(self.result.read_text()) if self.result.is_file() else self._last_step()
+        return {"name": self.name, "state": self.state, **{k: v for k, v in progress.items() if k != "name"}}
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Marks the run as followed by this process, which is what makes its state `running`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mark = self.folder / "pid"
+        mark.write_text(str(os.getpid()))
+        try:
+            yield
+        finally:
+            mark.unlink()
+
+    def _followed(self) -> bool:
+        mark = self.folder / "pid"
+        return mark.is_file() and Path(f"/proc/{mark.read_text()}").exists()
+
+    def _last_step(self) -> dict[str, Any]:
+        events = self.folder / "events.jsonl"
+        for line in reversed(events.read_text().splitlines() if events.is_file() else []):
+            event = json.loads(line)
+            if event.pop("event") == "step":
+                return event
+        return {}
+
+
+def all_of(project: Project, stack: str) -> list[Run]:
+    """Every run of a stack, oldest first."""
+    folders = [f for f in project.runs(stack).glob("*") if f.is_dir()]
+    return [Run(folder) for folder in sorted(folders, key=lambda f: f.stat().st_ctime)]
+
+
+def newest(project: Project, stack: str) -> Run | None:
+    return next(reversed(all_of(project, stack)), None)
+
+
+def choose(project: Project, stack: str, job: str) -> tuple[Run, bool]:
+    """The run a `train` of this job means: its newest one when that is unfinished (it resumes), else a new one.
+
+    Returns the run and whether it resumes. Names count up: mnist-1, mnist-2, …
+    """
+    mine = [run for run in all_of(project, stack) if run.name.rpartition("-")[0] == job]
+    numbers = [int(run.name.rpartition("-")[2]) for run in mine]
+    if mine and mine[-1].state == "stopped":
+        return mine[-1], True
+    return Run(project.runs(stack) / f"{job}-{max(numbers, default=0) + 1}"), False

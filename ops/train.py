@@ -1,0 +1,127 @@
+"""`gpufleet train`: one job on all nodes of a stack, followed to its result."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from infra.handover import Handover, Node
+from ops import cluster, crew, nodes, runs
+from ops.crew import Event, Worker
+from ops.failure import Failure
+from ops.project import Project
+from ops.runs import Run
+from training import config
+
+PREEMPTED = 75
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that has ended well: where its files lie on this computer, and whether it went on from a checkpoint."""
+
+    run: Run
+    resumed: bool
+    result: dict[str, Any]
+
+
+def train(project: Project, stack: str, job: str, overrides: list[str], on_event: Callable[[Event], None]) -> Outcome:
+    """Runs a job on every node, one process a GPU (or one on a node without), and fetches its result.
+
+    Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
+    75 when it was stopped with a durable checkpoint, 1 for anything else.
+    """
+    text = _checked(job, overrides)
+    told = cluster.handover(project, stack)
+    if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
+        raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
+    run, resumed = runs.choose(project, stack, Path(job).stem)
+    again = f"`gpufleet train {job} --stack {stack}`"
+    with run.following(), _store(told) as store:
+        files = {node.name: _ship(told, node, run, text) for node in told.nodes}
+        workers = [
+            Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides))
+            for node in told.nodes
+        ]
+        ended = crew.follow(workers, run.folder / "events.jsonl", on_event)
+    if PREEMPTED in ended.codes:
+        raise Failure(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
+    if ended.reporter is None or any(ended.codes):
+        raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
+    _fetch(told, ended.reporter.node, run)
+    return Outcome(run, resumed, json.loads(run.result.read_text()))
+
+
+def _checked(job: str, overrides: list[str]) -> str:
+    """The job file's text, once the job in it is known to be sound: before any node is asked for anything."""
+    try:
+        config.load(job, overrides)
+        return config.find(job).read_text()
+    except config.JobError as error:
+        raise Failure(*str(error).splitlines(), code=2) from None
+
+
+@contextmanager
+def _store(told: Handover) -> Iterator[str]:
+    """The rendezvous store outside the job, so that no node is the one that must not be lost; yields HOST:PORT."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training", "store", "--bind", told.store.address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        if not first:
+            raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
+        at = json.loads(first)
+        yield f"{at['address']}:{at['port']}"
+    finally:
+        process.stdin.close()  # its lease: it ends by itself
+        process.wait()
+
+
+def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
+    """Puts the job file on a node, whole or not at all; returns its path there."""
+    path = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.name}.toml")
+    folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
+    answer = nodes.run(told, node, f"mkdir -p {folder} && cat > {aside} && mv {aside} {final}", text)
+    if answer.returncode:
+        raise Failure(f"{node.name} cannot take the job file: {answer.stderr.strip()}")
+    return path
+
+
+def _out(told: Handover, node: Node, run: Run) -> str:
+    """The run's folder as a node sees it: on the shared storage when there is some."""
+    folder = told.storage[0].path if told.storage else nodes.under(node, "/var/lib/gpufleet")
+    return f"{folder}/runs/{run.name}"
+
+
+def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
+    """The shell line that runs the job's launcher on a node."""
+    group = next(group for group in told.groups if group.name == node.group)
+    package = nodes.under(node, "/opt/gpufleet/current")
+    words = [told.environment.python, "-m", "training", "launch", file, "--attached", "--events", "--store", store]
+    words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
+    for setting in [*overrides, f"out={json.dumps(_out(told, node, run))}"]:
+        words += ["--set", setting]
+    return f"PYTHONPATH={shlex.quote(package)} exec {shlex.join(words)}"
+
+
+def _fetch(told: Handover, node: Node, run: Run) -> None:
+    """Brings the run's metrics and result to this computer; the result last, since it is what makes a run finished."""
+    for name in ("metrics.jsonl", "result.json"):
+        answer = nodes.run(told, node, f"cat {shlex.quote(f'{_out(told, node, run)}/{name}')}")
+        if answer.returncode:
+            raise Failure(f"{node.name} does not give up {name}: {answer.stderr.strip()}")
+        (run.folder / name).write_text(answer.stdout)

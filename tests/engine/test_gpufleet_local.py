@@ -1,0 +1,202 @@
+"""The command line on the real parts: engine, SSH hosts, Ansible and training processes, from `up` to `down`.
+
+One stack serves the whole file; the tests follow its life in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from engine_runner import EngineRunner, traces, until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "rehearsal"
+JOB = """
+name = "rehearsal"
+steps = {steps}
+[model]
+kind = "cnn"
+width = 4
+[data]
+kind = "synthetic"
+global_batch = 16
+samples = 64
+held_out = 16
+image_size = 8
+[optimizer]
+kind = "sgd"
+lr = 0.05
+[checkpoint]
+every_steps = 5
+"""
+
+
+@dataclass(frozen=True)
+class Gpufleet:
+    """The command `gpufleet`, called in a project as a person would."""
+
+    root: Path
+    environment: dict[str, str]
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as command:
+            printed, complained = command.communicate()
+        return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
+
+    def json(self, *arguments: str) -> dict:
+        answer = self(*arguments, "--json")
+        assert answer.returncode == 0, answer.stderr
+        return json.loads(answer.stdout)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "ops", *arguments],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def job(self, steps: int) -> str:
+        file = self.root / "rehearsal.toml"
+        file.write_text(JOB.format(steps=steps))
+        return str(file)
+
+
+@pytest.fixture(scope="module")
+def gpufleet(pulumi: EngineRunner, loopback: str) -> Gpufleet:
+    (pulumi.root / "playbooks").symlink_to(REPOSITORY / "playbooks")
+    cluster = {
+        "cloud": "local",
+        "isolation": "process",
+        "network": {"cidr": loopback},
+        "nodes": [{"name": "node", "count": 2}],
+        "storage": [{"name": "data", "kind": "folder", "mount": "/data"}],
+    }
+    file = pulumi.root / "stacks" / f"Pulumi.{STACK}.yaml"
+    file.write_text(json.dumps({"config": {"gpufleet:cluster": cluster}}))
+    return Gpufleet(pulumi.root, pulumi.environment)
+
+
+def test_a_stack_that_is_not_up_is_told_with_the_way_on(gpufleet: Gpufleet) -> None:
+    answers = [gpufleet("status", STACK), gpufleet("train", gpufleet.job(10), "--stack", STACK)]
+
+    assert [a.returncode for a in answers] == [1, 1]
+    assert {a.stderr for a in answers} == {f"stack {STACK} is not up: start it with `gpufleet up {STACK}`\n"}
+
+
+def test_taking_down_what_is_not_up_is_no_error(gpufleet: Gpufleet) -> None:
+    answer = gpufleet("down", STACK, "--yes")
+
+    assert (answer.returncode, answer.stdout) == (0, f"stack {STACK} is not up: nothing to take down\n")
+
+
+def test_ctrl_c_while_nodes_are_made_leaves_a_state_that_up_goes_on_from(gpufleet: Gpufleet) -> None:
+    site = gpufleet.root / ".gpufleet" / "local" / STACK
+    command = gpufleet.start("up", STACK)
+    until(lambda: site.exists() or command.poll() is not None, seconds=60)
+    command.send_signal(signal.SIGINT)
+    _, complained = command.communicate()
+
+    assert command.returncode == 130
+    assert complained.startswith("interrupted: ")
+    assert "Traceback" not in complained
+
+
+def test_up_makes_nodes_that_say_themselves_that_they_are_ready(gpufleet: Gpufleet) -> None:
+    told = gpufleet.json("up", STACK)
+
+    assert [phase["phase"] for phase in told["phases"]] == ["nodes", "configure", "verify"]
+    assert [node["state"] for node in gpufleet.json("status", STACK)["nodes"]] == ["ready", "ready"]
+
+
+def test_a_second_up_changes_nothing(gpufleet: Gpufleet) -> None:
+    told = gpufleet.json("up", STACK)
+
+    assert "changed=0" in told["phases"][1]["note"]
+    assert told["phases"][1]["note"].count("changed=") == told["phases"][1]["note"].count("changed=0")
+
+
+def test_a_job_runs_on_both_nodes_and_its_result_comes_back(gpufleet: Gpufleet) -> None:
+    told = gpufleet.json("train", gpufleet.job(10), "--stack", STACK)
+
+    folder = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-1"
+    assert (told["world_size"], told["steps"], told["finished"]) == (2, 10, True)
+    assert (folder / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()][-1] == 10
+
+
+def test_a_wrong_job_file_is_refused_before_any_node_is_asked(gpufleet: Gpufleet) -> None:
+    file = gpufleet.root / "wrong.toml"
+    file.write_text(JOB.format(steps=0).replace("lr = 0.05", "lr = 'fast'"))
+
+    answer = gpufleet("train", str(file), "--stack", STACK)
+
+    assert answer.returncode == 2
+    assert [line.split(": ")[0] for line in answer.stderr.splitlines()] == [
+        "wrong.toml:3 steps",
+        "wrong.toml:15 optimizer.lr",
+    ]
+
+
+def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it(gpufleet: Gpufleet) -> None:
+    job = gpufleet.job(100_000)
+    command = gpufleet.start("train", job, "--stack", STACK)
+    run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-2" / "events.jsonl"
+    until(lambda: run.exists() and '"step"' in run.read_text(), seconds=90)
+    while_running = gpufleet.json("status", STACK)["run"]
+    command.send_signal(signal.SIGINT)
+    _, complained = command.communicate()
+    stopped_at = max(step for step in steps_of(run))
+
+    resumed = gpufleet.json("train", gpufleet.job(stopped_at + 20), "--stack", STACK)
+
+    assert (while_running["name"], while_running["state"]) == ("rehearsal-2", "running")
+    assert command.returncode == 75
+    assert "resumes rehearsal-2" in complained
+    assert (resumed["run"], resumed["resumed"], resumed["lost_steps"]) == ("rehearsal-2", True, 0)
+
+
+def steps_of(events: Path) -> list[int]:
+    return [event["step"] for line in events.read_text().splitlines() if "step" in (event := json.loads(line))]
+
+
+def test_a_killed_node_is_told_and_up_repairs_it(gpufleet: Gpufleet) -> None:
+    server = gpufleet.root / ".gpufleet" / "local" / STACK / "nodes" / "node-2" / "sshd" / "pid"
+    os.kill(int(server.read_text()), signal.SIGKILL)
+
+    broken = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
+    refused = gpufleet("train", gpufleet.job(10), "--stack", STACK)
+    gpufleet.json("up", STACK)
+    repaired = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
+
+    assert broken == {"node-1": "ready", "node-2": "unreachable"}
+    assert refused.returncode == 1
+    assert f"`gpufleet up {STACK}` makes the nodes ready" in refused.stderr
+    assert repaired == {"node-1": "ready", "node-2": "ready"}
+
+
+def test_the_environment_of_the_engine_is_printed_for_a_shell(gpufleet: Gpufleet) -> None:
+    script = f'eval "$({sys.executable} -m ops env)" && pulumi stack output cluster --stack {STACK}'
+
+    answer = subprocess.run(["bash", "-c", script], cwd=gpufleet.root, capture_output=True, text=True, check=True)
+
+    assert json.loads(answer.stdout)["stack"] == STACK
+
+
+def test_down_leaves_no_process_no_file_and_no_mount(gpufleet: Gpufleet) -> None:
+    answer = gpufleet("down", STACK, "--yes")
+
+    assert answer.returncode == 0, answer.stderr
+    assert "nothing left behind" in answer.stdout
+    until(lambda: not traces(gpufleet.root), seconds=10)  # Ansible's shared connections end by themselves
