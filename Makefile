@@ -1,0 +1,51 @@
+# What a person does in this project. `make` alone lists it. PYTHON names the interpreter that makes .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := $(PYTHON) -m tools.setup
+SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench lab drill setup lock down clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## set up, make two nodes on this computer, train MNIST on them
+	@$(SETUP)
+	@$(BIN)/python -m ops.demo
+
+test: ## set up, run every test this computer can run; the others say why not
+	@$(SETUP) --tests
+	@$(BIN)/python -m pytest -q -rs -m "not drill"
+
+lint: ## style, types, playbooks
+	$(BIN)/ruff check . $(SCRIPTS)
+	$(BIN)/ruff format --check . $(SCRIPTS)
+	$(BIN)/basedpyright
+	cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline --profile production
+
+bench: ## the comparisons behind the figures of the pages
+	@$(BIN)/python -m training bench accuracy loop naive
+
+lab: ## the tests on real hosts and machines only
+	@$(SETUP) --tests
+	@$(BIN)/python -m pytest -q -rs tests/lab
+
+drill: ## the long fault campaigns
+	@$(SETUP) --tests
+	@$(BIN)/python -m pytest -q -rs -m drill
+
+setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
+	@$(SETUP)
+
+lock: ## requirements.txt from pyproject.toml; keeps what still fits (UPGRADE=1: the newest of all)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
+	  --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --output-file requirements.txt pyproject.toml
+
+down: ## take the cluster on this computer down
+	@$(BIN)/gpufleet down local --yes
+
+clean: ## down, then remove what set-up, runs and tools left in this folder
+	@if [ -d .gpufleet/local ]; then $(MAKE) --no-print-directory down; fi
+	rm -rf .venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,202 @@
+"""The Pulumi engine: the one of PATH, else the cached one, else the official one, else one built from Go modules.
+
+Its version is stated once, in tools/pulumi/go.mod. The binary's path is written to `.gpufleet/engine`, one line:
+whoever runs the engine reads it there and puts its folder first on PATH. An engine that was built from Go modules has
+no language host for Python; then ours (tools/language-host) lies beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.phases import CommandError, PhaseError, command, shown
+
+MODULE = "github.com/pulumi/pulumi/pkg/v3"
+HOSTS = ("pulumi-language-python", "pulumi-resource-pulumi-python")
+INSTALLER_LIMIT_SECONDS = 300  # the Go build takes about as long: no reason to wait longer for a download
+INSTALL = """
+import socket, sys, semver
+from pulumi.automation import PulumiCommand
+socket.setdefaulttimeout(10)  # a network that swallows packets is as good as none
+PulumiCommand.install(root=sys.argv[1], version=semver.VersionInfo.parse(sys.argv[2]))
+"""
+
+Working = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that runs here, and where it is from, in words."""
+
+    path: Path
+    version: str
+    source: str
+
+
+def engine_phase(root: Path, working: Working) -> str:
+    """Finds or makes the engine, sees that it can run Python programs, and writes `.gpufleet/engine`."""
+    wanted = module_version(root, MODULE)
+    engine = on_path(wanted, working) or cached(wanted, working) or made(root, wanted, working)
+    if not speaks_python(engine.path):
+        place_hosts(root, engine.path.parent)
+    told = root / ".gpufleet" / "engine"
+    told.parent.mkdir(exist_ok=True)
+    told.write_text(f"{engine.path}\n", encoding="utf-8")
+    return f"pulumi {engine.version}, {engine.source}"
+
+
+def module_version(root: Path, module: str) -> str:
+    """The version tools/pulumi/go.mod asks of a module, such as "3.259.0"; of "go", the least Go that builds it."""
+    text = (root / "tools" / "pulumi" / "go.mod").read_text(encoding="utf-8")
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v?(\d+(?:\.\d+)+)", text, flags=re.MULTILINE)
+    if found is None:
+        raise PhaseError(f"tools/pulumi/go.mod names no version of {module}", "restore it from git")
+    return found[1]
+
+
+def at_least(version: str, least: str) -> bool:
+    """Whether a dotted version is `least` or newer, number by number."""
+    return _numbers(version) >= _numbers(least)
+
+
+def version_of(engine: Path, working: Working) -> str | None:
+    """The version an engine says it has; None when it does not run here."""
+    quiet = {"PULUMI_SKIP_UPDATE_CHECK": "1"}
+    try:
+        printed = command([str(engine), "version"], working, env=quiet, limit_seconds=30)
+    except CommandError:
+        return None
+    found = re.search(r"^v?(\d+\.\d+\.\d+)", "\n".join(printed), flags=re.MULTILINE)
+    return found[1] if found else None
+
+
+def on_path(least: str, working: Working) -> Engine | None:
+    """The engine of PATH, where it is new enough.
+
+    One that lacks a language host is copied beside ours: the engine warns at every run about a host that is not in its
+    own folder, and follows a link back to the folder it came from.
+    """
+    found = shutil.which("pulumi")
+    version = version_of(Path(found), working) if found else None
+    if found is None or version is None or not at_least(version, least):
+        return None
+    engine = Path(found)
+    if speaks_python(engine) or engine.parent == cache(version):
+        return Engine(engine, version, f"of {shown(engine.parent)}")
+    copy = cache(version) / "pulumi"
+    if version_of(copy, working) != version:
+        with replacing(copy) as new:
+            shutil.copy2(engine.resolve(), new)
+    return Engine(copy, version, f"copied from {shown(engine.parent)}")
+
+
+def cached(wanted: str, working: Working) -> Engine | None:
+    """The engine an earlier set-up of this or another checkout left in the cache."""
+    engine = cache(wanted) / "pulumi"
+    return Engine(engine, wanted, f"from {shown(engine.parent)}") if version_of(engine, working) == wanted else None
+
+
+def made(root: Path, wanted: str, working: Working) -> Engine:
+    """A new engine in the cache: the official one where its site can be reached, else one built with Go."""
+    try:
+        return Engine(downloaded(root, wanted, working), wanted, "from its official installer")
+    except CommandError as error:
+        why = error.tail[-1] if error.tail else str(error)
+    try:
+        return Engine(built(root, wanted, working), wanted, "built from Go modules")
+    except CommandError as error:
+        raise PhaseError(
+            f"no engine: the official installer failed ({why[:90]}); the Go build too: {error}",
+            f"put pulumi {wanted} or newer on PATH (https://www.pulumi.com/docs/install), or Go to build it; run again",
+            error.tail,
+        ) from error
+
+
+def downloaded(root: Path, wanted: str, working: Working) -> Path:
+    """Installs the official release, language hosts and all, through the SDK. Raises CommandError."""
+    engine = cache(wanted) / "pulumi"
+    engine.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=engine.parent) as aside:
+        python = str(root / ".venv" / "bin" / "python")
+        working("trying the official installer")
+        command(
+            [python, "-c", INSTALL, aside, wanted],
+            lambda _: working("trying the official installer"),
+            limit_seconds=INSTALLER_LIMIT_SECONDS,
+        )
+        programs = sorted(Path(aside, "bin").iterdir(), key=lambda path: path.name == engine.name)  # the engine last
+        for program in programs:
+            program.replace(engine.parent / program.name)
+    return engine
+
+
+def built(root: Path, wanted: str, working: Working) -> Path:
+    """Builds the engine from tools/pulumi, about five minutes on two cores. Raises CommandError."""
+    module = root / "tools" / "pulumi"
+    least = module_version(root, "go")
+    version = command(["go", "env", "GOVERSION"], working, env={"GOTOOLCHAIN": "local"}, cwd=Path("/"))[-1]
+    if not at_least(version[2:], least):
+        raise CommandError(["go", "build"], f"needs Go {least} or newer, here is {version[2:]}", ())
+    engine = cache(wanted) / "pulumi"
+    engine.parent.mkdir(parents=True, exist_ok=True)
+    compiled = 0
+
+    def count(line: str) -> None:
+        nonlocal compiled
+        compiled += "/" in line and not line.startswith("go: ")
+        working(line if line.startswith("go: ") else f"building with Go, minutes but once: {compiled} packages so far")
+
+    # An engine without a version fails its own checks; the tags leave out cgo's user database and gRPC's tracing pages.
+    linked = f"-w -s -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{wanted}"
+    with replacing(engine) as new:
+        build = ["go", "build", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace", "-ldflags", linked, "-o", str(new)]
+        command([*build, f"{MODULE}/cmd/pulumi"], count, env={"CGO_ENABLED": "0"}, cwd=module)
+    return engine
+
+
+def place_hosts(root: Path, folder: Path) -> None:
+    """Puts our language host and dynamic-provider launcher beside an engine, renewing older ones."""
+    for name in HOSTS:
+        source, target = root / "tools" / "language-host" / name, folder / name
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            with replacing(target) as new:
+                shutil.copyfile(source, new)
+                new.chmod(0o755)
+
+
+def speaks_python(engine: Path) -> bool:
+    """Whether the official language host, a binary, lies beside an engine (links followed, as the engine does)."""
+    host = engine.resolve().parent / HOSTS[0]
+    if not host.exists():
+        return False
+    with host.open("rb") as file:
+        return file.read(2) != b"#!"
+
+
+def cache(version: str) -> Path:
+    """Where the engine of a version is kept, for every checkout of this user."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base, "gpufleet", "pulumi", f"v{version}")
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A path beside `target` to write to, which becomes `target` when the block ends well, and goes otherwise."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        yield new
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -1,0 +1,96 @@
+"""Set-up of the project on this computer: `python3 -m tools.setup`, run by `make demo` and `make test`.
+
+What is there already is only looked at: a second run takes less than a second. Interrupt it whenever you like; the next
+run goes on with what is whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.engine import engine_phase
+from tools.environment import environment_phase, fitting_python, python_phase
+from tools.phases import PhaseError, Table, say
+from tools.system import machines_phase, ssh_phase
+
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns 0 when all phases are done, 1 when one failed, 130 when interrupted."""
+    options = parser().parse_args(arguments)
+    other = fitting_python()
+    if other is not None:
+        os.execv(other, [other, "-m", "tools.setup", *(sys.argv[1:] if arguments is None else arguments)])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    root = repository()
+    table = Table(sys.stderr if options.json else sys.stdout)
+    try:
+        with alone(root):
+            code = phases(root, table, tests=options.tests)
+            text = table.save(root / ".gpufleet" / "setup.json")
+    except KeyboardInterrupt:
+        say(
+            "\nset-up interrupted: run it again to go on"
+            if sys.stdout.isatty()
+            else "set-up interrupted: run it again to go on"
+        )
+        return INTERRUPTED
+    if options.json:
+        print(text, end="")
+    return code
+
+
+def repository() -> Path:
+    """The checkout this file is in."""
+    return Path(__file__).resolve().parents[1]
+
+
+def parser() -> argparse.ArgumentParser:
+    told = argparse.ArgumentParser(
+        prog="python3 -m tools.setup",
+        description="Makes .venv from the lock, finds or builds the Pulumi engine, and looks for OpenSSH.",
+        epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
+    )
+    told.add_argument("--tests", action="store_true", help="also what tests of machine isolation need (root, apt-get)")
+    told.add_argument("--json", action="store_true", help="print the phases as JSON; progress goes to standard error")
+    return told
+
+
+def phases(root: Path, table: Table, *, tests: bool) -> int:
+    """Runs every phase in order, up to the first that fails."""
+    try:
+        table.run("python", python_phase)
+        table.run("environment", lambda: environment_phase(root, table.working))
+        table.run("engine", lambda: engine_phase(root, table.working))
+        table.run("ssh", lambda: ssh_phase(table.working))
+        if tests:
+            table.run("machines", lambda: machines_phase(table.working))
+    except PhaseError:
+        return 1
+    return 0
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """Waits until no other set-up of this checkout runs."""
+    path = root / ".gpufleet" / "setup.lock"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another set-up of this checkout is running: waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())
