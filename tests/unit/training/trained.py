@@ -1,0 +1,42 @@
+"""What the tests of training share: stops, crashes, and what a run wrote."""
+
+from __future__ import annotations
+
+import json
+
+from training.config import Job
+from training.report import Report, Step
+
+
+class After:
+    """A stop that is requested from the n-th question on."""
+
+    def __init__(self, questions: int) -> None:
+        self.left = questions
+
+    def requested(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+class Crash(Exception):
+    pass
+
+
+class CrashAt(Report):
+    """Dies like a process does: in the middle of the loop, without a save."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def step(self, step: Step) -> None:
+        if step.step == self.at:
+            raise Crash
+
+
+def metrics(job: Job) -> list[dict]:
+    return [json.loads(line) for line in (job.out / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses(job: Job) -> list[float]:
+    return [line["loss"] for line in metrics(job) if "loss" in line]

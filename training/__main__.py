@@ -1,0 +1,84 @@
+"""The training command: run, launch, digest, store, bench."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+FINISHED, FAULT, WRONG_JOB, STOPPED = 0, 1, 2, 75
+ELSEWHERE = {"launch": "training.launch", "store": "training.launch", "bench": "training.bench"}
+
+
+def main(argv: list[str]) -> int:
+    """Runs a command line; returns 0 finished, 1 fault, 2 wrong job or usage, 75 stopped with a durable checkpoint."""
+    parser = command_line()
+    if not argv:
+        parser.print_help()
+        return FINISHED
+    if argv[0] in ELSEWHERE:  # they read the rest themselves
+        return import_module(ELSEWHERE[argv[0]]).main(argv)
+    asked = parser.parse_args(argv)
+    return run(asked) if asked.command == "run" else digest(asked.checkpoint)
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    runs = commands.add_parser("run", help="train in this process: alone, or as one rank under torchrun's environment")
+    runs.add_argument("job", metavar="JOB", help="a job file, or the name of one in training/jobs")
+    runs.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="set any key of the job file")
+    runs.add_argument("--events", action="store_true", help="one JSON object a line instead of lines for people")
+    digests = commands.add_parser("digest", help="verify a checkpoint and print the sha256 over its tensors")
+    digests.add_argument("checkpoint", metavar="CHECKPOINT", type=Path)
+    commands.add_parser("launch", help="run a job on this node's ranks, restarted after a crash", add_help=False)
+    commands.add_parser("store", help="the meeting point of a job's nodes, outside the job", add_help=False)
+    commands.add_parser("bench", help="compare against baselines", add_help=False)
+    return parser
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Trains; the job file is checked before torch is loaded, so a mistake is told at once."""
+    from training.config import JobError, load
+    from training.interrupt import Stop
+
+    try:
+        job = load(asked.job, asked.set)
+    except JobError as error:
+        return fault(error, WRONG_JOB)
+    stop = Stop(out=job.out)
+    from training.data.images import DataError
+    from training.loop import train
+    from training.report import Events, Lines
+
+    try:
+        result = train(job, report=Events() if asked.events else Lines(), stop=stop)
+    except JobError as error:
+        return fault(error, WRONG_JOB)
+    except (DataError, OSError) as error:
+        return fault(error, FAULT)
+    return FINISHED if result.finished else STOPPED
+
+
+def digest(checkpoint: Path) -> int:
+    from training.checkpoint.digest import of_folder
+    from training.checkpoint.store import Damaged
+
+    try:
+        print(of_folder(checkpoint))
+    except Damaged as error:
+        return fault(f"{checkpoint}: {error}", FAULT)
+    return FINISHED
+
+
+def fault(error: object, code: int) -> int:
+    """Says on rank 0 what is wrong; every rank would say the same."""
+    if os.environ.get("RANK", "0") == "0":
+        print(error, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,73 @@
+"""Cuts steps into the parts a rank runs through its model, ahead of time where threads are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from training.config import Job
+from training.data.images import ImageSet, shifted
+from training.data.order import Indices, global_batch, share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What runs through the model at once: inputs, labels, and whether it is the last part of its share of the step."""
+
+    inputs: Tensor
+    labels: Tensor
+    last: bool
+
+
+class Batches:
+    """The steps of a training set for a rank that holds the shares `mine` of `ways`; each a function of its number."""
+
+    def __init__(
+        self, source: ImageSet, job: Job, *, ways: int, mine: range, memory_format: torch.memory_format
+    ) -> None:
+        self.source, self.seed, self.wanted = source, job.seed, job.data
+        self.ways, self.mine, self.memory_format = ways, mine, memory_format
+
+    def at(self, step: int) -> list[Part]:
+        """This rank's parts of a step, counted from 0."""
+        indices = global_batch(self.seed, step, len(self.source.train), self.wanted.global_batch)
+        return [part for which in self.mine for part in self.parts(step, share(indices, which, self.ways))]
+
+    def parts(self, step: int, indices: Indices) -> Iterator[Part]:
+        """A share in pieces of at most `micro_batch` samples."""
+        size = self.wanted.micro_batch or len(indices)
+        for start in range(0, len(indices), size):
+            yield self.part(step, indices[start : start + size], last=start + size >= len(indices))
+
+    def part(self, step: int, indices: Indices, *, last: bool) -> Part:
+        data = self.source.train
+        places = torch.tensor(indices).to(data.labels.device, non_blocking=True)
+        images = data.images[places]
+        if self.wanted.shift:
+            images = shifted(images, self.seed, step, indices, self.wanted.shift)
+        inputs = self.source.normalised(images).contiguous(memory_format=self.memory_format)
+        return Part(inputs=inputs, labels=data.labels[places], last=last)
+
+
+@contextmanager
+def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[list[Part]]]:
+    """The parts of these steps in order; `workers` threads prepare as many steps ahead."""
+    if workers == 0:
+        yield map(batches.at, steps)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="batches") as pool:
+        yield prepared(pool, batches, steps, workers)
+        pool.shutdown(cancel_futures=True)
+
+
+def prepared(pool: ThreadPoolExecutor, batches: Batches, steps: range, depth: int) -> Iterator[list[Part]]:
+    waiting: list[Future[list[Part]]] = [pool.submit(batches.at, step) for step in steps[:depth]]
+    for step in steps:
+        if step + depth in steps:
+            waiting.append(pool.submit(batches.at, step + depth))
+        yield waiting.pop(0).result()

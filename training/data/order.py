@@ -1,0 +1,42 @@
+"""Which samples a step sees: pure functions of (seed, step), so nothing is saved and any step can be asked for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Indices = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=4)
+def permutation(seed: int, epoch: int, samples: int) -> Indices:
+    """The order of an epoch: samples sorted by a counter-based random number each.
+
+    Philox's raw stream is fixed by numpy's compatibility policy (NEP 19), unlike `Generator.permutation`.
+    """
+    keys = np.random.Philox(key=[seed, epoch]).random_raw(samples)
+    order = np.argsort(keys, kind="stable")
+    order.flags.writeable = False
+    return order
+
+
+def global_batch(seed: int, step: int, samples: int, batch: int) -> Indices:
+    """Sample indices of a step (from 0): a slice of its epoch's permutation, the incomplete last batch left out."""
+    epoch, place = divmod(step, samples // batch)
+    return permutation(seed, epoch, samples)[place * batch : (place + 1) * batch]
+
+
+def share(indices: Indices, which: int, ways: int) -> Indices:
+    """Every `ways`-th index: the part of one rank or of one logical shard. Parts differ by at most one sample."""
+    return indices[which::ways]
+
+
+def counters(seed: int, step: int, indices: Indices) -> npt.NDArray[np.uint64]:
+    """64 random bits a sample as a function of (seed, step, index) alone (SplitMix64, Steele et al. 2014)."""
+    start = np.random.Philox(key=[seed, step]).random_raw(1)[0]
+    bits = indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

@@ -1,0 +1,122 @@
+"""This process among its peers: who it is, and the few things all ranks agree on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+T = TypeVar("T")
+
+START_SECONDS = 600  # a peer may still be importing, compiling or reading data
+STEP_SECONDS = 120  # a peer that is silent for so long in the middle of the run is gone
+CHUNK_BYTES = 256 * 2**20
+
+
+class Vote:
+    """Flags on their way to all ranks; `result` is the same everywhere: true where any rank said so."""
+
+    def __init__(self, flags: Tensor, work: dist.Work | None) -> None:
+        self._flags, self._work = flags, work
+
+    def result(self) -> list[bool]:
+        if self._work is not None:
+            self._work.wait()
+        return [bool(flag) for flag in self._flags.tolist()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """Rank, world size and device. In a world of one there is no process group and nothing is sent.
+
+    control: a gloo group of all ranks for flags and checkpoints, apart from the gradients' group, so that an agreement
+    needs no device and never waits behind a gradient.
+    """
+
+    rank: int
+    world: int
+    local_rank: int
+    device: torch.device
+    control: dist.ProcessGroup | None
+
+    def vote(self, *flags: bool) -> Vote:
+        """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
+        mine = torch.tensor(flags, dtype=torch.uint8)
+        work = dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True) if self.control else None
+        return Vote(mine, work)
+
+    def total(self, values: Tensor) -> Tensor:
+        """Sum over the ranks, in place; on the device."""
+        if self.control:
+            dist.all_reduce(values)
+        return values
+
+    def gather(self, value: T) -> list[T]:
+        """Everybody's value, in rank order; for small plain objects."""
+        if not self.control:
+            return [value]
+        values: list[T] = [value] * self.world
+        dist.all_gather_object(values, value, group=self.control)
+        return values
+
+    def broadcast(self, data: bytes | None, source: int) -> bytes:
+        """The source's bytes, on every rank; others give None."""
+        if not self.control:
+            assert data is not None
+            return data
+        size = self.gather(len(data) if data is not None else 0)[source]
+        buffer = torch.empty(size, dtype=torch.uint8)
+        if self.rank == source and data:
+            buffer = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        for piece in buffer.split(CHUNK_BYTES):
+            dist.broadcast(piece, source, group=self.control)
+        return buffer.numpy().tobytes()
+
+    def same_buffers(self, model: nn.Module) -> None:
+        """Gives every rank the buffers of rank 0 (BatchNorm's running statistics differ by rank otherwise)."""
+        buffers = list(model.buffers()) if self.control else []
+        for kind in dict.fromkeys(buffer.dtype for buffer in buffers):
+            alike = [buffer for buffer in buffers if buffer.dtype == kind]
+            flat = torch.cat([buffer.flatten() for buffer in alike])
+            dist.broadcast(flat, 0)
+            for buffer, values in zip(alike, flat.split([buffer.numel() for buffer in alike]), strict=True):
+                buffer.copy_(values.view_as(buffer))
+
+    def wait_at_most(self, seconds: int) -> None:
+        """How long a collective may take from now on before the process gives its peers up."""
+        if self.control:
+            for group in (None, self.control):
+                dist.set_timeout(timedelta(seconds=seconds), group)
+
+    def barrier(self) -> None:
+        """Returns when every rank is here."""
+        self.gather(None)
+
+
+@contextmanager
+def connect() -> Iterator[Ranks]:
+    """Joins the ranks that torchrun's environment names, or a world of one without it; leaves them at the end."""
+    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda", local_rank) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+    if world == 1:
+        yield Ranks(rank=0, world=1, local_rank=0, device=device, control=None)
+        return
+    patience = timedelta(seconds=START_SECONDS)
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=patience, device_id=device if cuda else None)
+    control = dist.new_group(backend="gloo", timeout=patience)
+    assert isinstance(control, dist.ProcessGroup)
+    try:
+        yield Ranks(rank=rank, world=world, local_rank=local_rank, device=device, control=control)
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,209 @@
+"""The step loop: batch, forward, backward, reduce, step, report, maybe save, maybe stop."""
+
+from __future__ import annotations
+
+import gc
+import platform
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from training import models
+from training.checkpoint import Checkpoints
+from training.checkpoint.state import State
+from training.config import Job
+from training.data import load as load_data
+from training.data.batches import Batches, Part, ahead
+from training.dist import Ranks, connect, parallel, warm_up
+from training.dist.ranks import STEP_SECONDS
+from training.evaluation import evaluate
+from training.meter import Meter
+from training.optimizer import build as build_optimizer
+from training.optimizer import learning_rate, set_rate
+from training.precision import Precision
+from training.progress import Tracker
+from training.record import Record
+from training.report import Evaluation, Report, Start, Step
+from training.result import Result
+
+
+class Stop(Protocol):
+    """Whether this process was asked to save and leave (see `training.interrupt`)."""
+
+    def requested(self) -> bool: ...
+
+
+class Never:
+    """Nobody asks."""
+
+    def requested(self) -> bool:
+        return False
+
+
+def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -> Result:
+    """Runs the job as this rank, from its newest checkpoint, to its end or until any rank's `stop` is requested.
+
+    report: told on rank 0 what happens. Raises JobError where the job does not fit its ranks, device, data or
+    checkpoint.
+    """
+    with connect() as ranks:
+        run = Run(job, ranks, report or Report(), stop or Never())
+        try:
+            return run.train()
+        finally:
+            run.close()
+
+
+class Run:
+    """One start of a job on one rank: everything built, the state loaded, and the loop that uses it."""
+
+    def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
+        self.job, self.ranks, self.stop = job, ranks, stop
+        self.precision = Precision(job, ranks.device)
+        self.data = load_data(job.data, job.seed).to(ranks.device)
+        self.steps = job.total_steps(len(self.data.train))
+        layout = models.memory_format(job.model)
+        self.model = models.build(job.model, self.data, job.seed).to(ranks.device).to(memory_format=layout)
+        self.parallel = parallel(job, self.model, ranks)
+        self.optimizer = build_optimizer(job.optimizer, self.model)
+        self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
+        warm_up(self.model, lambda: self.gradients(self.batches.at(0)))
+        state = State(self.model, self.optimizer, self.precision.scaler)
+        told = report if ranks.rank == 0 else Report()
+        self.checkpoints = Checkpoints(job, ranks, state, durable=told.checkpoint, note=told.note)
+        self.done = self.checkpoints.restore()
+        self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
+        self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
+        self.meter = Meter(job.data.global_batch)
+        self.loss: float | None = None
+        self.accuracy: float | None = None
+
+    def train(self) -> Result:
+        """The steps that are left, then the final checkpoint, evaluation and result."""
+        job, ranks, optimizer = self.job, self.ranks, self.optimizer
+        self.tell_start()
+        if any(ranks.vote(self.stop.requested()).result()):
+            return self.stopped(self.done)
+        with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
+            for step, parts in enumerate(batches, self.done + 1):
+                loss = self.gradients(parts)
+                vote = ranks.vote(self.stop.requested(), self.checkpoints.due(step))  # travels while the step goes on
+                set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
+                self.precision.step(optimizer)
+                optimizer.zero_grad(set_to_none=True)
+                self.tracker.reached(step)
+                self.meter.count()
+                if step == self.done + 1:
+                    self.settle()
+                if step % job.log_every == 0 or step == self.steps:
+                    self.tell_step(step, loss)
+                stopping, saving = vote.result()
+                if stopping:
+                    return self.stopped(step)
+                if saving:
+                    self.checkpoints.save(step)
+                if self.evaluation_due(step) and not self.evaluated(step):
+                    return self.stopped(step)
+        self.checkpoints.save(self.steps)
+        return self.result(self.steps) if self.evaluated(self.steps) else self.stopped(self.steps)
+
+    def gradients(self, parts: list[Part]) -> Tensor:
+        """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
+        total = torch.zeros((), device=self.ranks.device)
+        for part in parts:
+            with self.parallel.part(last=part.last):
+                with self.precision.autocast():
+                    logits = self.parallel.module(part.inputs).float()
+                    loss = functional.cross_entropy(logits, part.labels, reduction="sum")
+                self.precision.backward(loss * self.parallel.weight)
+            total += loss.detach()
+        self.parallel.reduce()
+        return total / self.job.data.global_batch
+
+    def settle(self) -> None:
+        """After the first step nothing new is built: spare it the garbage collector, and wait less long for peers."""
+        gc.freeze()
+        self.checkpoints.prepare()
+        self.ranks.wait_at_most(STEP_SECONDS)
+        if self.done + 1 < self.steps:
+            self.meter.restart()
+
+    def stopped(self, step: int) -> Result:
+        """Saves this step and ends: everybody agreed to leave."""
+        self.checkpoints.save(step)
+        return self.result(step, finished=False)
+
+    def evaluation_due(self, step: int) -> bool:
+        """The last step's evaluation is not one of these: it follows the final checkpoint."""
+        every = self.job.eval.every_steps
+        return every is not None and step % every == 0 and step < self.steps
+
+    def evaluated(self, step: int) -> bool:
+        """Evaluates and tells it; false where all ranks agreed to stop in the middle."""
+        asked = self.stop.requested
+        with self.meter.paused():
+            score = evaluate(self.model, self.data, self.ranks, self.precision, self.job.eval.batch, asked)
+        if score is None:
+            return False
+        self.accuracy = score.accuracy
+        seconds = round(self.tracker.seconds(), 3)
+        self.record.evaluation(Evaluation(step=step, accuracy=score.accuracy, loss=score.loss, seconds=seconds))
+        return True
+
+    def tell_start(self) -> None:
+        parameters = sum(p.numel() for p in self.model.parameters())
+        self.record.start(
+            Start(
+                name=self.job.name,
+                done=self.done,
+                steps=self.steps,
+                world_size=self.ranks.world,
+                parameters=parameters,
+                device=device_name(self.ranks.device),
+            )
+        )
+
+    def tell_step(self, step: int, loss: Tensor) -> None:
+        """Tells the mean loss of the step's global batch; the one place where the loop waits for the device."""
+        self.loss = self.ranks.total(loss).item()
+        rate, seconds = self.meter.lap(), round(self.tracker.seconds(), 3)
+        lr = learning_rate(self.job.optimizer, step - 1, self.steps)
+        told = Step(step=step, steps=self.steps, loss=self.loss, lr=lr, samples_per_second=rate, seconds=seconds)
+        self.record.step(told)
+
+    def result(self, step: int, *, finished: bool = True) -> Result:
+        """Waits until the last checkpoint is durable everywhere, and writes what the run came to."""
+        rate = self.meter.overall()
+        self.checkpoints.finish()
+        self.tracker.reached(step)
+        progress = self.tracker.now
+        result = Result(
+            name=self.job.name,
+            steps=step,
+            digest=self.checkpoints.digest(),
+            accuracy=self.accuracy if finished else None,
+            loss=self.loss,
+            samples_per_second=round(rate, 1),
+            lost_steps=progress.lost_steps,
+            restarts=progress.restarts,
+            seconds=progress.seconds,
+            world_size=self.ranks.world,
+            finished=finished,
+            device=device_name(self.ranks.device),
+            compute=self.precision.compute,
+            versions={"torch": torch.__version__, "python": platform.python_version()},
+        )
+        self.record.result(result)
+        return result
+
+    def close(self) -> None:
+        gc.unfreeze()
+        self.tracker.close()
+        self.record.close()
+
+
+def device_name(device: torch.device) -> str:
+    """The GPU's product name, or "cpu"."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"

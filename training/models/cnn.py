@@ -1,0 +1,38 @@
+"""A small convolutional network for images of 28 to 32 pixels."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class Cnn(nn.Module):
+    """A 5 × 5 convolution at every other pixel, two 3 × 3 convolutions with a pooling between, then one linear layer.
+
+    norm "none" has no statistic over a batch, so its gradient does not depend on how a global batch is cut; "batch"
+    puts BatchNorm behind every convolution.
+    """
+
+    def __init__(self, *, channels: int, classes: int, image_size: int, width: int, norm: str) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            *convolution(channels, width, norm, size=5, stride=2),
+            *convolution(width, 2 * width, norm),
+            nn.MaxPool2d(2),
+            *convolution(2 * width, 4 * width, norm),
+        )
+        side = (image_size + 1) // 2 // 2
+        self.classifier = nn.Linear(4 * width * side**2, classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images [batch, channels, image_size, image_size] → logits [batch, classes]."""
+        return self.classifier(self.features(images).flatten(1))
+
+
+def convolution(inputs: int, outputs: int, norm: str, *, size: int = 3, stride: int = 1) -> list[nn.Module]:
+    """Convolution, BatchNorm where asked for, ReLU."""
+    batch = norm == "batch"
+    layer = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=not batch)
+    return [layer, *([nn.BatchNorm2d(outputs)] if batch else []), nn.ReLU(inplace=True)]

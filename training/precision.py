@@ -1,0 +1,42 @@
+"""The numbers a step computes with: fp32, TF32, or bf16 and fp16 by autocast with fp32 parameters."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+from torch.amp.autocast_mode import autocast
+from torch.amp.grad_scaler import GradScaler
+
+from training.config import Job
+
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Precision:
+    """Autocast, and loss scaling where the format needs it (fp16: its smallest normal number is 6e-5)."""
+
+    def __init__(self, job: Job, device: torch.device) -> None:
+        self.compute = job.precision.compute
+        if self.compute == "tf32" and device.type != "cuda":
+            raise job.refusal("precision.compute", "tf32 needs a CUDA device; use fp32 or bf16")
+        if device.type == "cuda":
+            precise = "tf32" if self.compute == "tf32" else "ieee"
+            torch.backends.cuda.matmul.fp32_precision = precise
+            torch.backends.cudnn.fp32_precision = precise  # pyright: ignore[reportAttributeAccessIssue]
+        self._device = device.type
+        self.scaler = GradScaler(device.type, enabled=self.compute == "fp16")
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Around forward and loss."""
+        half = HALF.get(self.compute)
+        return nullcontext() if half is None else autocast(self._device, dtype=half)
+
+    def backward(self, loss: Tensor) -> None:
+        self.scaler.scale(loss).backward()
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The optimizer's step; left out, with a smaller scale from then on, where fp16 gradients overflowed."""
+        self.scaler.step(optimizer)
+        self.scaler.update()

@@ -1,0 +1,84 @@
+"""Rank 0's files of a run: metrics.jsonl, TensorBoard events, result.json; and the report to whoever watches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from training.report import Evaluation, Report, Start, Step
+from training.result import PREEMPTED, Result, replace_text
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+
+class Record(Report):
+    """Writes what is told into the run's folder and passes it on. done: the step this start goes on from; what earlier
+    starts wrote about later ones is dropped, since those steps come again."""
+
+    def __init__(self, out: Path, onward: Report, done: int, *, tensorboard: bool) -> None:
+        self._out, self._onward = out, onward
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PREEMPTED).unlink(missing_ok=True)
+        path = out / "metrics.jsonl"
+        lines = kept(path, done)
+        replace_text(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+        self._evaluated = {line["step"] for line in lines if "accuracy" in line}
+        self._metrics = path.open("a")
+        self._board = board(out / "tensorboard", done) if tensorboard else None
+
+    def _write(self, values: dict[str, Any]) -> None:
+        self._metrics.write(json.dumps(values) + "\n")
+        self._metrics.flush()
+
+    def _plot(self, step: int, **values: float) -> None:
+        if self._board is not None:
+            for name, value in values.items():
+                self._board.add_scalar(name.replace("__", "/"), value, step)
+
+    def start(self, start: Start) -> None:
+        self._onward.start(start)
+
+    def step(self, step: Step) -> None:
+        rate = round(step.samples_per_second, 1)
+        told = {"loss": step.loss, "lr": step.lr, "samples_per_second": rate}
+        self._write({"step": step.step, **told, "seconds": step.seconds})
+        self._plot(step.step, train__loss=step.loss, train__lr=step.lr, train__samples_per_second=rate)
+        self._onward.step(step)
+
+    def evaluation(self, evaluation: Evaluation) -> None:
+        told = {"accuracy": evaluation.accuracy, "eval_loss": evaluation.loss}
+        if evaluation.step not in self._evaluated:
+            self._write({"step": evaluation.step, **told, "seconds": evaluation.seconds})
+        self._plot(evaluation.step, eval__accuracy=evaluation.accuracy, eval__loss=evaluation.loss)
+        self._onward.evaluation(evaluation)
+
+    def checkpoint(self, step: int) -> None:
+        self._onward.checkpoint(step)
+
+    def note(self, text: str) -> None:
+        self._onward.note(text)
+
+    def result(self, result: Result) -> None:
+        result.write(self._out)
+        self._onward.result(result)
+
+    def close(self) -> None:
+        self._metrics.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def kept(path: Path, done: int) -> list[dict[str, Any]]:
+    """The records of steps up to `done`; a line that a kill cut short is dropped."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    records = [json.loads(line) for line in lines if line.endswith("}")]
+    return [record for record in records if record["step"] <= done]
+
+
+def board(folder: Path, done: int) -> SummaryWriter:
+    """TensorBoard's writer, imported only when wanted (it takes a second); later steps of earlier starts are hidden."""
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=done + 1 if done else None)

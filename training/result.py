@@ -1,0 +1,51 @@
+"""What a run came to: `<out>/result.json`, and the marker of an interrupted one."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PREEMPTED = "PREEMPTED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A finished run, or one that was stopped with a durable checkpoint (`finished` is false then).
+
+    steps: done so far. digest: sha256 over all tensors by name. loss: of the last reported step, None where no step was
+    left to do. lost_steps: done, lost with a crash and done again. seconds: wall time over all starts.
+    """
+
+    name: str
+    steps: int
+    digest: str
+    accuracy: float | None
+    loss: float | None
+    samples_per_second: float
+    lost_steps: int
+    restarts: int
+    seconds: float
+    world_size: int
+    finished: bool
+    device: str
+    compute: str
+    versions: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def write(self, out: Path) -> None:
+        """Puts it into the run's folder; a stopped run also leaves the marker that schedulers look for."""
+        replace_text(out / "result.json", json.dumps(self.to_json(), indent=2) + "\n")
+        if not self.finished:
+            replace_text(out / PREEMPTED, json.dumps({"step": self.steps}) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes beside and renames, so that a reader sees the old text or the new one."""
+    aside = path.with_name(f".{path.name}-{os.getpid()}")
+    aside.write_text(text)
+    aside.replace(path)
