@@ -1,0 +1,90 @@
+"""A job under fire: ranks and whole nodes killed with -9 at random moments; the weights must not show it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from launched import Launched, Launchers, launchers  # pyright: ignore[reportMissingImports]: conftest.py finds it
+
+from training.config import load
+from training.loop import train
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+
+KILLS = 16
+STEPS = 1500
+INTERVAL = 5
+NODE_LOSSES = 4
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launchers]:
+    with launchers(tmp_path) as starting:
+        yield starting
+
+
+@pytest.fixture
+def undisturbed(launch: Launchers) -> str:
+    torch.set_num_threads(1)
+    return train(load(launch.job("undisturbed", STEPS), [])).digest
+
+
+def new_steps(job: Launched, count: int, since: int = 0) -> None:
+    """Waits until the job is so many steps past the newest checkpoint (or `since`)."""
+    start = max([since, *job.checkpoints()])
+    job.until(lambda: job.steps() and job.steps()[-1] >= start + count)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, undisturbed: str, seed: int) -> None:
+    chance = random.Random(seed)
+    job = launch("--nproc", "2", out="killed", steps=STEPS, OMP_NUM_THREADS="1")
+
+    for number in range(KILLS):
+        in_start_up = number % 4 == 3
+        if in_start_up:
+            job.until(lambda: len(job.ranks()) == 2)
+        else:
+            new_steps(job, chance.randrange(1, 4 * INTERVAL))
+        ranks = job.ranks()
+        if len(ranks) == 2:
+            os.kill(chance.choice(ranks), signal.SIGKILL)
+            job.until(lambda before=ranks: set(job.ranks()).isdisjoint(before))
+    code, said = job.end(600)
+
+    assert code == 0, said
+    assert job.steps() == list(range(1, STEPS + 1))
+    assert job.result()["digest"] == undisturbed
+    assert job.result()["restarts"] >= KILLS * 3 // 4
+    assert job.result()["lost_steps"] <= job.result()["restarts"] * (
+        2 * INTERVAL - 1
+    )  # the newest save may have been under way
+
+
+def test_either_node_may_be_lost_and_replaced(launch: Launchers, undisturbed: str) -> None:
+    server, where = launch.store()
+    options = ("--nproc", "1", "--nnodes", "1:2", "--store", where)
+
+    def node() -> Launched:
+        return launch(*options, out="nodes", steps=STEPS, OMP_NUM_THREADS="1")
+
+    nodes = [node(), node()]
+    for number in range(NODE_LOSSES):
+        for job in nodes:
+            job.until(job.ranks)
+        new_steps(nodes[0], 2 * INTERVAL)
+        lost = nodes.pop(number % 2)
+        lost.process.kill()  # its rank goes with it
+        new_steps(nodes[0], 2 * INTERVAL)
+        nodes.append(node())
+
+    assert [job.end(600)[0] for job in nodes] == [0, 0]
+    assert nodes[0].steps() == list(range(1, STEPS + 1))
+    assert nodes[0].result()["digest"] == undisturbed
+    server.kill()

@@ -1,0 +1,144 @@
+"""What the launcher promises, shown on real processes whose ranks are stand-ins (no training, no process group)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from launched import Launchers, alive, launchers
+
+WAITS = """
+class SlowEnd:  # torch takes its time to go, too: rank 1 is still there when rank 0 has ended
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+
+slow = SlowEnd() if rank == 1 else None
+
+def main(argv):
+    from training.interrupt import Stop
+    stop, number = Stop(out=out), 0
+    while not stop.requested():
+        number += 1
+        step(number)
+        time.sleep(0.05)
+    (out / "checkpoints" / f"step-{number:08d}").mkdir(parents=True, exist_ok=True)
+    return 75
+"""
+DEAF = WAITS.replace("not stop.requested()", "True")
+RAISES = """
+def main(argv):
+    if rank == 0:
+        signal.pause()
+    raise ValueError("no such layer")
+"""
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launchers]:
+    with launchers(tmp_path) as starting:
+        yield starting
+
+
+def test_a_wrong_job_ends_with_2_before_any_rank_starts(launch: Launchers) -> None:
+    code, said = launch("--set", "optimizer.lr=-1", program=WAITS).end()
+
+    assert code == 2
+    assert "optimizer.lr" in said
+    assert "Traceback" not in said
+    assert not (launch.folder / "out").exists()
+
+
+@pytest.mark.parametrize("wrong", [["--nnodes", "2:1"], ["--nproc", "0"], ["--store", "nowhere"], ["--nnodes", "2"]])
+def test_a_wrong_argument_ends_with_2_and_one_line(launch: Launchers, wrong: list[str]) -> None:
+    code, said = launch(*wrong, program=WAITS).end()
+
+    assert code == 2
+    assert wrong[0] in said
+    assert "Traceback" not in said
+
+
+def test_it_refuses_the_setting_that_makes_restarts_hang(launch: Launchers) -> None:
+    code, said = launch(program=WAITS, TORCH_DISABLE_SHARE_RDZV_TCP_STORE="0").end()
+
+    assert code == 2
+    assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=0" in said
+
+
+def test_a_broken_connection_stops_an_attached_job_with_a_checkpoint(launch: Launchers) -> None:
+    chatty = WAITS.replace("step(number)", "step(number); print(number, flush=True)")
+    job = launch("--attached", "--nproc", "2", program=chatty)
+    job.until(lambda: len(job.steps()) > 2)
+
+    job.hang_up()
+    code, said = job.end()
+
+    assert code == 75
+    assert f"stopped by the end of standard input; the next launch goes on at step {job.checkpoints()[-1]}" in said
+
+
+def test_a_person_stops_a_job_with_a_file(launch: Launchers) -> None:
+    job = launch(program=WAITS)
+    job.until(job.steps)
+
+    (job.out / "STOP").touch()
+    first = job.end()
+    again = launch(program=WAITS).end()
+
+    assert first[0] == again[0] == 75
+    assert str(job.out / "STOP") in first[1]
+    assert "remove it to go on" in again[1]
+
+
+def test_ranks_that_do_not_save_in_time_are_killed_and_it_says_so(launch: Launchers) -> None:
+    job = launch("--shutdown-timeout", "1", program=DEAF)
+    job.until(job.steps)
+    ranks = job.ranks()
+
+    job.ask(signal.SIGTERM)
+    code, said = job.end()
+
+    assert (code, "no checkpoint within 1 s of SIGTERM" in said) == (1, True)
+    assert not any(map(alive, ranks))
+
+
+def test_a_second_ctrl_c_ends_it_at_once(launch: Launchers) -> None:
+    job = launch(program=DEAF)
+    job.until(job.steps)
+    ranks = job.ranks()
+
+    job.ask(signal.SIGINT)
+    time.sleep(0.3)
+    asked = time.monotonic()
+    job.ask(signal.SIGINT)
+    code, said = job.end()
+
+    assert (code, "at once" in said) == (1, True)
+    assert time.monotonic() - asked < 10
+    assert not any(map(alive, ranks))
+
+
+def test_a_killed_launcher_leaves_no_rank(launch: Launchers) -> None:
+    job = launch("--nproc", "2", program=DEAF)
+    job.until(lambda: len(job.ranks()) == 2 and job.steps())
+    ranks = job.ranks()
+
+    os.kill(job.process.pid, signal.SIGKILL)
+    job.process.wait()
+    end = time.monotonic() + 5
+    while any(map(alive, ranks)) and time.monotonic() < end:
+        time.sleep(0.05)
+
+    assert not any(map(alive, ranks))
+
+
+def test_a_job_that_does_not_move_ends_after_3_rounds_and_names_the_rank_that_failed(launch: Launchers) -> None:
+    code, said = launch("--nproc", "2", program=RAISES).end()
+
+    assert code == 1
+    assert said.count("starting again") == 2
+    assert "no new step in 3 rounds: rank 1 ended with exit code 1: ValueError: no such layer" in said
+    assert "raise ValueError" in said  # the last lines of its error

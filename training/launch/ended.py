@@ -1,0 +1,26 @@
+"""How a launch ends: its exit codes, and the one exception that carries code and line."""
+
+from __future__ import annotations
+
+import sys
+
+EXIT_FAILED = 1
+EXIT_BAD_JOB = 2
+EXIT_PREEMPTED = 75  # EX_TEMPFAIL of sysexits.h: start it again and it goes on
+
+
+class Ended(SystemExit):
+    """The launch is over, for the reason a person reads. A SystemExit, so that no `except Exception` below takes it."""
+
+    def __init__(self, exit_code: int, message: str) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+        self.message = message
+
+
+def say(line: str) -> None:
+    """A line to the person, on standard error."""
+    try:
+        print(f"launch: {line}", file=sys.stderr, flush=True)
+    except BrokenPipeError:  # the person is gone: the job has to save and end all the same
+        return

@@ -1,0 +1,100 @@
+"""What went wrong in a round: which rank, how, and its last words."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs, ProcessFailure
+
+from training.launch.worker import ERROR_FILE
+
+LAST_LINES = 12
+LOST_PEER = re.compile(r"Connection (closed|reset) by peer|Broken pipe")  # gloo's words for the end of another rank
+SAME_MOMENT_SECONDS = 5  # later failures are ranks that the agent ended itself
+
+
+class Logs(LogsSpecs):
+    """Standard error of every rank of every round in its own file, `<folder>/round-N/rank-R.log`.
+
+    Standard output is not touched: rank 0 speaks to the person. file_of: the files of the current round by global rank.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self._round = -1
+        self.file_of: dict[int, Path] = {}
+
+    @property
+    def root_log_dir(self) -> str:
+        return str(self._root_log_dir)
+
+    def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
+        self._round += 1
+        folder = Path(self.root_log_dir) / f"round-{self._round}"
+        folder.mkdir(parents=True)
+        ranks = {local: int(env["RANK"]) for local, env in envs.items()}
+        self.file_of = {rank: folder / f"rank-{rank}.log" for rank in ranks.values()}
+        for local, rank in ranks.items():
+            envs[local][ERROR_FILE] = str(error_file(self.file_of[rank]))
+        return LogsDest(
+            stdouts=dict.fromkeys(ranks, ""),
+            stderrs={local: str(self.file_of[rank]) for local, rank in ranks.items()},
+            error_files=dict.fromkeys(ranks, os.devnull),
+        )
+
+
+def error_file(log: Path) -> Path:
+    """Where the rank of this log notes the error that ends it."""
+    return log.with_suffix(".error.json")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A rank that ended a round. code: its exit code, negative for a signal. error: the exception that ended it, if one
+    did, and when (s since 1970, else 0)."""
+
+    rank: int
+    code: int
+    log: Path
+    error: str = ""
+    time: float = 0.0
+
+    def line(self) -> str:
+        """One line: the rank, its exit code or signal, and its error."""
+        if self.code < 0:
+            return f"rank {self.rank} was killed by {signal.Signals(-self.code).name}"
+        error = self.error or "".join(self._said()[-1:])
+        error = "lost its connection to another rank" if LOST_PEER.search(error) else error
+        return f"rank {self.rank} ended with exit code {self.code}" + (f": {error}" if error else "")
+
+    def full(self) -> str:
+        """The line, then the last lines of the rank's standard error and where the rest is."""
+        return "\n  ".join([self.line(), *self._said()[-LAST_LINES:], f"(all of it: {self.log})"])
+
+    def _said(self) -> list[str]:
+        return [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+
+
+def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> Failure:
+    """The failure that caused the others: a rank that was killed, or left without an error, before ranks that raised
+    one (the earliest first), and none that fell only because the agent ended the round."""
+    start = min(failure.timestamp for failure in failures.values())
+    found = [_failure(rank, failure.exitcode, logs.file_of[rank]) for rank, failure in failures.items()]
+
+    def suspicion(failure: Failure) -> tuple[bool, bool, float, int]:
+        late = failures[failure.rank].timestamp > start + SAME_MOMENT_SECONDS
+        return late, failure.code >= 0, failure.time, failure.rank
+
+    return min(found, key=suspicion)
+
+
+def _failure(rank: int, code: int, log: Path) -> Failure:
+    note = error_file(log)
+    told = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {"error": "", "time": 0.0}
+    return Failure(rank, code, log, told["error"], told["time"])
