@@ -1,0 +1,67 @@
+"""`python -m training bench NAME… [--json] [--rounds K]`: our figures, measured against baselines that are kept as
+code.
+
+Ours and the baseline take turns in one run on one machine, at least five times; the minimum of each counts, since
+noise only ever adds. A benchmark is no test: the exit code is 0 whether a figure is reached or missed.
+
+    loop      our step loop against a bare hand-written DDP loop (bare.py), 2 ranks
+    naive     our job against a script as articles write it (article.py), 1 process
+    accuracy  the shipped MNIST-5k job on 2 ranks through the launcher, 3 seeds
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
+
+from training.bench.figure import BenchError, Figure, machine
+
+TURNS = ("loop", "naive")
+NAMES = (*TURNS, "accuracy")
+LEAST_ROUNDS = 5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `bench NAME…`: print a table, or one JSON object with --json; returns 0 unless one could not be run."""
+    parser = argparse.ArgumentParser(prog="python -m training bench", allow_abbrev=False)
+    parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument(
+        "--rounds", type=rounds, default=LEAST_ROUNDS, metavar="K", help="turns of each side (%(default)s)"
+    )
+    asked = parser.parse_args(argv[1:])
+    try:
+        figures = [measured(name, asked.rounds) for name in asked.names]
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    told = {"machine": machine(), "figures": [{**asdict(figure), "verdict": figure.verdict} for figure in figures]}
+    print(json.dumps(told) if asked.json else table(told["machine"], figures))
+    return 0
+
+
+def measured(name: str, turns: int) -> Figure:
+    """The figure of a benchmark; turns: of each side, where two sides take turns."""
+    measure = import_module(f"training.bench.{name}").measure
+    return measure(turns) if name in TURNS else measure()
+
+
+def rounds(text: str) -> int:
+    """At least five, for argparse."""
+    if not text.isdecimal() or int(text) < LEAST_ROUNDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rounds from {LEAST_ROUNDS} on")
+    return int(text)
+
+
+def table(on: dict[str, str], figures: Sequence[Figure]) -> str:
+    """The figures as plain text."""
+    lines = ["  ".join(f"{key} {value}" for key, value in on.items())]
+    for figure in figures:
+        lines += ["", f"{figure.name}: {figure.what}"]
+        lines += [f"  {key:<22}{value}" for key, value in (*figure.rows.items(), *figure.settings.items())]
+        lines += [f"  {'result':<22}{figure.value:.3f}, goal {figure.goal:g} or more: {figure.verdict}"]
+    return "\n".join(lines)

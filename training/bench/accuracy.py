@@ -1,0 +1,45 @@
+"""`bench accuracy`: the MNIST-5k job as it is shipped, on two ranks through the launcher, three seeds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean
+
+from training.bench.figure import BenchError, Figure
+from training.config import load
+
+SEEDS = (1, 2, 3)
+RANKS = 2
+GOAL = 0.98
+
+
+def measure() -> Figure:
+    """Mean share of the 1,000 held-out digits that is right."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {seed: launched(Path(folder) / f"seed-{seed}", seed) for seed in SEEDS}
+    made = load("mnist", [])
+    return Figure(
+        name="accuracy",
+        what=f"MNIST-5k on {RANKS} ranks through the launcher, mean of {len(SEEDS)} seeds",
+        value=mean(accuracy for accuracy, _ in runs.values()),
+        goal=GOAL,
+        rows={f"seed {seed}": f"{accuracy:.2%} in {seconds:.1f} s" for seed, (accuracy, seconds) in runs.items()},
+        settings={"job": f"{made.model.kind}, global batch {made.data.global_batch}, {made.precision.compute}"},
+    )
+
+
+def launched(out: Path, seed: int) -> tuple[float, float]:
+    """Accuracy and seconds of one launch, start-up included."""
+    command = [sys.executable, "-m", "training", "launch", "mnist", "--nproc", str(RANKS)]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [*command, "--set", f"seed={seed}", "--set", f"out={out}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise BenchError(f"the launch with seed {seed} ended with exit code {done.returncode}: {done.stderr.strip()}")
+    return json.loads((out / "result.json").read_text())["accuracy"], time.perf_counter() - start

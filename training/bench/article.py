@@ -1,0 +1,56 @@
+"""The baseline of `bench naive`: a training script as articles write it.
+
+A Dataset that opens every sample as a PIL image and augments it, a DataLoader without workers, fp32 in the default
+layout, `.item()` at every step for the running loss, and `torch.save` in the step loop. Nothing is slowed down on
+purpose.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Digits(Dataset):
+    """Images one by one: from array to PIL, shifted at random, to tensor, normalised."""
+
+    def __init__(self, images: np.ndarray, labels: np.ndarray, *, mean: float, std: float, shift: int) -> None:
+        self.images, self.labels = images, labels
+        self.mean, self.std, self.shift = mean, std, shift
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        image = Image.fromarray(self.images[index], mode="L")
+        if self.shift:
+            dx, dy = np.random.randint(-self.shift, self.shift + 1, size=2)
+            image = image.transform(image.size, Image.Transform.AFFINE, (1, 0, dx, 0, 1, dy))
+        tensor = torch.from_numpy(np.array(image, dtype=np.float32)).unsqueeze(0)
+        return (tensor - self.mean) / self.std, int(self.labels[index])
+
+
+def train(model: nn.Module, digits: Digits, *, batch: int, steps: int, lr: float, save_every: int, file: Path) -> float:
+    """Train for so many steps; returns the last running loss."""
+    loader = DataLoader(digits, batch_size=batch, shuffle=True, drop_last=True)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    step = 0
+    running_loss = 0.0
+    while True:
+        for images, labels in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            step += 1
+            running_loss = 0.9 * running_loss + 0.1 * loss.item()
+            if step % save_every == 0:
+                torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+            if step == steps:
+                return running_loss

@@ -1,0 +1,45 @@
+"""The baseline of `bench loop`: data parallel training with nothing around it, as fast as one honestly writes it by
+hand.
+
+No report, no checkpoint, no interruption, no accumulation, no schedule; the loss is never read. The images are in
+memory and cut with one gather a step.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+
+from training import data, models
+from training.config import Job
+
+
+class Bare:
+    """A model, an optimizer and the images of a job; `run` trains for some steps."""
+
+    def __init__(self, job: Job) -> None:
+        found = data.load(job.data, job.seed)
+        self.layout = models.memory_format(job.model)
+        self.images, self.labels = found.train.images, found.train.labels
+        self.mean, self.scale = found.mean, 1 / found.std
+        model = models.build(job.model, found, job.seed).to(memory_format=self.layout)
+        self.model = DistributedDataParallel(model, gradient_as_bucket_view=True, forward_sync_buffers=False)
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=job.optimizer.lr, momentum=0.9)
+        self.rank, self.world, self.batch = dist.get_rank(), dist.get_world_size(), job.data.global_batch
+        self.step = 0
+
+    def run(self, steps: int) -> None:
+        per_epoch = len(self.labels) // self.batch
+        for _ in range(steps):
+            epoch, place = divmod(self.step, per_epoch)
+            if place == 0:
+                self.order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(epoch))
+            indices = self.order[place * self.batch : (place + 1) * self.batch][self.rank :: self.world]
+            images = self.images[indices].float().sub_(self.mean).mul_(self.scale).contiguous(memory_format=self.layout)
+            loss = functional.cross_entropy(self.model(images), self.labels[indices])
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            self.step += 1

@@ -1,0 +1,121 @@
+"""`bench loop`: our step loop against the bare one, taking turns in the same two processes.
+
+Our loop runs one job. It asks its `stop` once a step on every rank, between gradients and optimizer; there the
+benchmark lets the bare loop do its steps, on the same ranks and process group, and hands back. So both see the same
+machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from training.bench.figure import BenchError, Figure, spread
+from training.config import Job, load
+
+STEPS = 60  # a turn
+GOAL = 0.97
+RANKS = 2
+
+
+def measure(rounds: int) -> Figure:
+    """The share of the bare loop's speed that our loop reaches, with its reports and its agreement on interruptions."""
+    with tempfile.TemporaryDirectory() as out:
+        made = job(out, rounds)
+        seconds = turns(out, rounds)
+    ours, bare = seconds["ours"], seconds["bare"]
+    return Figure(
+        name="loop",
+        what=f"our loop against a bare DDP loop, {RANKS} ranks over gloo",
+        value=min(bare) / min(ours),
+        goal=GOAL,
+        rows={"ours": spread(ours, STEPS), "bare": spread(bare, STEPS)},
+        settings={
+            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
+            "turn": f"{STEPS} steps, our loop reports every {made.log_every}",
+        },
+    )
+
+
+def job(out: str, rounds: int) -> Job:
+    """The shipped MNIST-5k job, long enough for a first turn to warm up and `rounds` that count."""
+    steps = STEPS * (rounds + 2)
+    plain = ["data.shift=0", "optimizer.weight_decay=0", "optimizer.nesterov=false", "optimizer.schedule=constant"]
+    return load("mnist", [f"out={out}", f"steps={steps}", f"checkpoint.every_steps={10 * steps}", *plain])
+
+
+def turns(out: str, rounds: int) -> dict[str, list[float]]:
+    """Seconds of each side's turns, as rank 0 saw them."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shared = {
+        "WORLD_SIZE": str(RANKS),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    threads = max(1, len(os.sched_getaffinity(0)) // RANKS)
+    command = [sys.executable, "-m", "training.bench.loop", out, str(rounds)]
+    ranks = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": str(threads)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(RANKS)
+    ]
+    told = [rank.communicate()[0] for rank in ranks]
+    if any(rank.returncode for rank in ranks):
+        raise BenchError(f"a rank ended with exit code {[rank.returncode for rank in ranks]}")
+    return json.loads(told[0])
+
+
+class Turns:
+    """A `stop` that never asks to stop: it counts our steps and gives the bare loop its turn."""
+
+    def __init__(self, made: Job, rounds: int) -> None:
+        self.seconds: dict[str, list[float]] = {"ours": [], "bare": []}
+        self._job, self._rounds = made, rounds
+        self._steps = 0
+        self._since = 0.0
+
+    def requested(self) -> bool:
+        self._steps += 1
+        if self._steps % STEPS == 0 and len(self.seconds["ours"]) < self._rounds:
+            self._turn()
+        return False
+
+    def _turn(self) -> None:
+        from training.bench.bare import Bare
+
+        now = time.perf_counter()
+        first = self._steps == STEPS
+        if first:
+            self._bare = Bare(self._job)  # needs the process group that our loop made
+        else:
+            self.seconds["ours"].append(now - self._since)
+        start = time.perf_counter()
+        self._bare.run(STEPS)
+        self._since = time.perf_counter()
+        if not first:
+            self.seconds["bare"].append(self._since - start)
+
+
+def rank(out: str, rounds: int) -> None:
+    """One of the two processes."""
+    from training.loop import train
+
+    made = job(out, rounds)
+    taking = Turns(made, rounds)
+    train(made, stop=taking)
+    print(json.dumps(taking.seconds))
+
+
+if __name__ == "__main__":
+    rank(sys.argv[1], int(sys.argv[2]))
