@@ -19,6 +19,7 @@ from ops.project import Project
 STEP = re.compile(r"^\s*\S+\s+(?P<type>\S+:\S+)\s+(?P<name>\S+)\s+(?P<done>created|updated|deleted|replaced)\b")
 
 REPEATED = ("update failed", "preview failed", "resource monitor shut down", "Resource monitor has terminated")
+WRAPPING = re.compile(r"^\S+ resource '[^']*': property \S+ value \{.*?\} has a problem: ")
 
 
 def binary(project: Project) -> Path:
@@ -102,7 +103,7 @@ class Engine:
             on_line=line,
         )
         if code:
-            raise Failure(*(_diagnostics(log) or command.tail(log)), f"the whole log: {log}")
+            raise Failure(*(diagnostics(log.read_text()) or command.tail(log)), f"the whole log: {log}")
 
     def _unlock(self) -> None:
         """Removes the lock of a deployment whose process died on this computer; one that lives is respected."""
@@ -132,10 +133,9 @@ def _last_line(text: str) -> str:
     return lines[-1].removeprefix("error: ") if lines else "no word of the reason"
 
 
-def _diagnostics(log: Path) -> list[str]:
-    """The engine's own error lines, without its repetition of them per resource."""
-    errors = [line.strip().removeprefix("error: ") for line in log.read_text().splitlines() if "error: " in line]
-    told = [
-        e for e in errors if not e.startswith(("update failed", "preview failed", "Resource monitor has terminated"))
-    ]
-    return list(dict.fromkeys(told))
+def diagnostics(log: str) -> list[str]:
+    """The engine's error lines from its closing report, each once and without the engine's own wrapping."""
+    report = log.partition("\nDiagnostics:\n")[2].partition("\nResources:\n")[0]
+    errors = [found for part in report.split("\n\n") if (found := part.partition("error: ")[2])]
+    lines = [line.strip().removeprefix("error: ") for error in errors for line in error.splitlines()]
+    return list(dict.fromkeys(WRAPPING.sub("", line) for line in lines if line and not line.startswith(REPEATED)))
