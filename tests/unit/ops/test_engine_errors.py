@@ -5,11 +5,10 @@ from __future__ import annotations
 from ops.engine import diagnostics
 
 PORT_TAKEN = """\
-    pulumi-python:dynamic/gpufleet:Node node-1  error: pulumi-python:dynamic/gpufleet:Node resource 'node-1': property port
+    pulumi-python:dynamic/gpufleet:Node node-1  error: resource 'node-1': property port value {2222} has a problem
 Diagnostics:
   pulumi-python:dynamic/gpufleet:Node (node-1):
-    error: pulumi-python:dynamic/gpufleet:Node resource 'node-1': property port value {2222} has a problem: 127.0.0.11:2222 \
-is in use by another program: end it
+    error: gpufleet:Node resource 'node-1': property port value {2222} has a problem: port 2222 is in use: end that
 
   pulumi:pulumi:Stack (gpufleet-local):
     error: update failed
@@ -29,7 +28,7 @@ Resources:
 
 
 def test_an_error_is_told_once_and_without_the_engines_wrapping() -> None:
-    assert diagnostics("\n" + PORT_TAKEN) == ["127.0.0.11:2222 is in use by another program: end it"]
+    assert diagnostics("\n" + PORT_TAKEN) == ["port 2222 is in use: end that"]
 
 
 def test_an_error_of_several_lines_stays_whole() -> None:
