@@ -20,9 +20,9 @@ class NodePlan:
 class GroupPlan:
     """Equal machines.
 
-    count: how many were asked for; `nodes` is shorter only where the network has no room, which a rule refuses.
-    gpu: the catalogue's name of the GPU, None without one. fabric: the network between the nodes' GPUs, "tcp" without a
-    special one.
+    count: how many were asked for. nodes: those whose names and addresses are known beforehand: none of a fleet's;
+    fewer than `count` on this computer only where the network has no room, which a rule refuses. gpu: the catalogue's
+    name of the GPU, None without one. fabric: the network between the nodes' GPUs, "tcp" without a special one.
     """
 
     name: str
@@ -32,12 +32,26 @@ class GroupPlan:
     fabric: str
     nodes: tuple[NodePlan, ...]
 
+    @property
+    def summary(self) -> str:
+        """The group in one line, for people."""
+        hardware = f"{self.gpus_per_node} × {self.gpu} each" if self.gpu else "no GPU"
+        ends = dict.fromkeys(f"{node.address}:{node.port}" for node in (*self.nodes[:1], *self.nodes[-1:]))
+        return " · ".join([hardware, " … ".join(ends) or "no address left"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPlan:
-    """The nodes' network. gateway: the address of the controlling computer on it."""
+    """The nodes' network. gateway: the address of the controlling computer on it, None where it stands outside."""
 
     cidr: str
+    gateway: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalNetworkPlan(NetworkPlan):
+    """A network of this computer."""
+
     gateway: str
 
 
@@ -56,20 +70,33 @@ class AccessPlan:
 
     public_keys: tuple[str, ...]
 
+    @property
+    def summary(self) -> str:
+        """Who may log in, in one line for people."""
+        more = len(self.public_keys)
+        return "the stack's own key" + (f" and {more} more" if more else "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CostItem:
-    """One row of the bill: `quantity` things that together cost `hourly`; `source` tells where the price is from."""
+    """One row of the bill: `quantity` things that together cost `hourly`, None where no price is known.
+
+    source: where the price is from, or why there is none.
+    """
 
     name: str
     quantity: int
-    hourly: float
+    hourly: float | None
     source: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What the cluster costs an hour, and at most (spot prices move). The ratios are None where there is no GPU."""
+    """What the cluster is expected to cost an hour, and at most (spot prices move, groups grow), by its priced items.
+
+    per_gpu_hour, per_pflop_hour: of the GPU nodes alone, the latter by what their GPUs were measured to do in bf16;
+    None without GPUs, or where a figure is missing.
+    """
 
     currency: str
     hourly: float
@@ -132,6 +159,7 @@ class Plan:
 class LocalPlan(Plan):
     """Nodes on this computer. isolation: an SSH server of one's own, or a machine with its own network and systemd."""
 
+    network: LocalNetworkPlan
     isolation: Literal["process", "machine"]
 
     @property

@@ -1,7 +1,8 @@
 """What was asked: a stack file as frozen, checked types. Imports neither Pulumi nor any cloud's package."""
 
-from infra.spec.load import StackFile, load, stacks
+from infra.spec.aws import AwsSpec
+from infra.spec.load import Spec, StackFile, load, stacks
 from infra.spec.local import LocalSpec
 from infra.spec.problem import Problem, SpecError
 
-__all__ = ["LocalSpec", "Problem", "SpecError", "StackFile", "load", "stacks"]
+__all__ = ["AwsSpec", "LocalSpec", "Problem", "Spec", "SpecError", "StackFile", "load", "stacks"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from infra.spec.aws import AwsSpec
 from infra.spec.document import Document, Unreadable, read
 from infra.spec.local import LocalSpec
 from infra.spec.nearest import hint, strays
@@ -17,7 +18,8 @@ from infra.spec.shown import shown
 from infra.spec.words import explained, key_path
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-SPECS = {"local": LocalSpec}  # by the stack file's `cloud`
+Spec = LocalSpec | AwsSpec
+SPECS: dict[str, type[Spec]] = {"local": LocalSpec, "aws": AwsSpec}  # by the stack file's `cloud`
 
 # What the Pulumi command line itself writes at the top of a stack file.
 ENGINE_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt", "environment")
@@ -29,7 +31,7 @@ class StackFile:
 
     stack: str
     path: Path
-    spec: LocalSpec
+    spec: Spec
     lines: Mapping[str, int]
 
     def locate(self, key: str) -> int:
@@ -110,7 +112,7 @@ def _top(data: Any, project: _Project) -> Iterator[tuple[str, str]]:
         yield "", f"is {shown(data)}; a stack file holds `config:` with `{project.name}:{CLUSTER}:`"
 
 
-def _checked(data: Any, project: _Project) -> tuple[LocalSpec | None, list[tuple[str, str]]]:
+def _checked(data: Any, project: _Project) -> tuple[Spec | None, list[tuple[str, str]]]:
     """The cluster that a stack file asks for, and what is wrong below its `config`, as (key, message)."""
     if not isinstance(data, dict) or "config" not in data:
         return None, []
@@ -132,7 +134,7 @@ def _checked(data: Any, project: _Project) -> tuple[LocalSpec | None, list[tuple
     return spec, [*wrong, *more]
 
 
-def _cluster(data: Any) -> tuple[LocalSpec | None, list[tuple[str, str]]]:
+def _cluster(data: Any) -> tuple[Spec | None, list[tuple[str, str]]]:
     if not isinstance(data, dict):
         return None, [(CLUSTER, f"must be a mapping (key: value), not {shown(data)}")]
     if set(data) == {"secure"}:

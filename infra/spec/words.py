@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Contradiction, Mistake, Place
 from infra.spec.shown import shown
+
+TAG = "kind"  # the key by which every union of sections is told apart
 
 
 def explained(error: ValidationError, kind: type[BaseModel]) -> Iterator[Mistake]:
@@ -25,12 +28,14 @@ def explained(error: ValidationError, kind: type[BaseModel]) -> Iterator[Mistake
         elif item["type"] == "missing":
             missing[place[:-1]].append(str(place[-1]))
         elif isinstance(cause, Contradiction):
-            yield from ((place + inner, message) for inner, message in cause.mistakes)
+            yield from ((_written(kind, place)[0] + inner, message) for inner, message in cause.mistakes)
         else:
-            yield place, _MESSAGES[item["type"]](item.get("ctx", {}), item["input"])
+            tag = (TAG,) if item["type"] in _OF_THE_TAG else ()
+            yield _written(kind, place)[0] + tag, _MESSAGES[item["type"]](item.get("ctx", {}), item["input"])
     for section in {**unknown, **missing}:
-        for key, message in strays(unknown[section], missing[section], _keys(kind, section)):
-            yield (*section, key), message
+        place, found = _written(kind, section)
+        for key, message in strays(unknown[section], missing[section], found.model_fields):
+            yield (*place, key), message
 
 
 def key_path(place: Place) -> str:
@@ -38,14 +43,26 @@ def key_path(place: Place) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
 
 
-def _keys(kind: type[BaseModel], place: Place) -> list[str]:
-    """The keys that the section at that place knows."""
+def _written(kind: type[BaseModel], place: Place) -> tuple[Place, Any]:
+    """The place as the file has it, and what stands there: pydantic puts a union's tag behind the union's place."""
     found: Any = kind
+    written: list[str | int] = []
     for part in place:
-        found = get_args(found)[0] if isinstance(part, int) else found.model_fields[part].annotation
-        if type(None) in get_args(found):  # X | None
-            found = get_args(found)[0]
-    return list(found.model_fields)
+        if len(members := _members(found)) > 1:
+            found = next(member for member in members if part in get_args(member.model_fields[TAG].annotation))
+            continue
+        found = get_args(members[0])[0] if isinstance(part, int) else members[0].model_fields[part].annotation
+        written.append(part)
+    return tuple(written), _members(found)[0]
+
+
+def _members(kind: Any) -> list[Any]:
+    """X for X, X | None and Annotated[X, …]; each of several sections for a union of them."""
+    if get_origin(kind) is Annotated:
+        return _members(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [found for member in get_args(kind) if member is not type(None) for found in _members(member)]
+    return [kind]
 
 
 def _choice(context: Mapping[str, Any], value: Any) -> str:
@@ -54,15 +71,27 @@ def _choice(context: Mapping[str, Any], value: Any) -> str:
     return f"must be {context['expected']}, not {shown(value)}{meant}"
 
 
+def _tag(context: Mapping[str, Any], value: Any) -> str:
+    *others, last = re.findall(r"'[^']*'", context["expected_tags"])
+    return _choice({"expected": f"{', '.join(others)} or {last}"}, value[TAG])
+
+
+_OF_THE_TAG = ("union_tag_invalid", "union_tag_not_found")
+
 _MESSAGES: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "model_type": lambda _, value: f"must be a mapping (key: value), not {shown(value)}",
+    "model_attributes_type": lambda _, value: f"must be a mapping (key: value), not {shown(value)}",
     "tuple_type": lambda _, value: f"must be a list, not {shown(value)}",
     "string_type": lambda _, value: f"must be a text, not {shown(value)}",
     "int_type": lambda _, value: f"must be a whole number, not {shown(value)}",
     "float_type": lambda _, value: f"must be a number, not {shown(value)}",
+    "bool_type": lambda _, value: f"must be true or false, not {shown(value)}",
     "finite_number": lambda _, value: f"must be a finite number, not {value}",
+    "greater_than": lambda context, value: f"{value} is too small; it must be more than {context['gt']:g}",
     "greater_than_equal": lambda context, value: f"{value} is too small; the least is {context['ge']:g}",
     "less_than_equal": lambda context, value: f"{value} is too large; the most is {context['le']:g}",
     "literal_error": _choice,
+    "union_tag_invalid": _tag,
+    "union_tag_not_found": lambda _context, _value: "is missing",
     "value_error": lambda context, _: str(context["error"]),
 }

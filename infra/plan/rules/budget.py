@@ -21,6 +21,6 @@ def budget_holds(spec: Cluster, plan: Plan) -> Iterator[Violation]:
         ("monthly", monthly, spec.budget.monthly),
     ):
         if limit is not None and cost > limit:
-            period = "hour" if key == "hourly" else "month"
-            message = f"the cluster costs up to {cost:,.2f} {plan.cost.currency} a {period}; the budget is {limit:,.2f}"
+            period = "an hour" if key == "hourly" else "a month"
+            message = f"the cluster costs up to {cost:,.2f} {plan.cost.currency} {period}; the budget is {limit:,.2f}"
             yield f"cluster.budget.{key}", message

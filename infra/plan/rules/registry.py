@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from infra.plan.plan import Finding, Plan
 from infra.spec.cluster import Cluster
 
 Violation = tuple[str, str]  # the stack file's key path, and the message
+Level = Literal["error", "warning", "info"]
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,11 @@ class Rule:
     name: str
     kind: type[Plan]
     violations: Callable[[Any, Any], Iterator[Violation]]
+    level: Level
 
     def findings(self, spec: Cluster, plan: Plan) -> Iterator[Finding]:
         for path, message in self.violations(spec, plan):
-            yield Finding(level="error", rule=self.name, path=path, message=message)
+            yield Finding(level=self.level, rule=self.name, path=path, message=message)
 
 
 RULES: dict[str, Rule] = {}
@@ -31,13 +33,16 @@ RULES: dict[str, Rule] = {}
 Stated = TypeVar("Stated", bound=Callable[..., Iterator[Violation]])
 
 
-def rule(name: str, kind: type[Plan]) -> Callable[[Stated], Stated]:
-    """Registers a function (spec, plan) -> violations as the rule `name` for plans of this kind."""
+def rule(name: str, kind: type[Plan], level: Level = "error") -> Callable[[Stated], Stated]:
+    """Registers a function (spec, plan) -> violations as the rule `name` for plans of this kind.
+
+    level: error for what cannot be, warning for what wastes or surprises, info for what cannot be told.
+    """
 
     def register(function: Stated) -> Stated:
         if name in RULES:
             raise ValueError(f"two rules are named {name}")
-        RULES[name] = Rule(name, kind, function)
+        RULES[name] = Rule(name, kind, function, level)
         return function
 
     return register

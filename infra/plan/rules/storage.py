@@ -19,7 +19,7 @@ def mounts_do_not_overlap(_: Cluster, plan: Plan) -> Iterator[Violation]:
     """A mount on another one, or inside it, hides files; which of them depends on the order of mounting (mount(8))."""
     for i, storage in enumerate(plan.storage):
         for other in plan.storage[:i]:
-            if _inside(storage.mount, other.mount) or _inside(other.mount, storage.mount):
+            if inside(storage.mount, other.mount) or inside(other.mount, storage.mount):
                 yield (
                     f"cluster.storage[{i}].mount",
                     f"{storage.mount} overlaps {other.mount}, the mount of {other.name}",
@@ -30,10 +30,11 @@ def mounts_do_not_overlap(_: Cluster, plan: Plan) -> Iterator[Violation]:
 def mounts_hide_no_system_folder(_: Cluster, plan: Plan) -> Iterator[Violation]:
     """A mount over a system folder takes the system's own files away (Filesystem Hierarchy Standard 3.0)."""
     for i, storage in enumerate(plan.storage):
-        if hidden := next((path for path in SYSTEM if _inside(storage.mount, path)), None):
+        if hidden := next((path for path in SYSTEM if inside(storage.mount, path)), None):
             message = f"{storage.mount} lies in the system's {hidden}; choose a folder such as /data"
             yield f"cluster.storage[{i}].mount", message
 
 
-def _inside(path: str, folder: str) -> bool:
+def inside(path: str, folder: str) -> bool:
+    """Whether a path is the folder or lies in it."""
     return PurePosixPath(path).is_relative_to(folder)

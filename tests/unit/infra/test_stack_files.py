@@ -11,7 +11,7 @@ import pytest
 from projects import REPOSITORY, Project
 from pydantic import ValidationError
 
-from infra.spec import SpecError, load, stacks
+from infra.spec import LocalSpec, SpecError, load, stacks
 
 CLUSTER = """\
 cloud: local
@@ -30,6 +30,7 @@ budget: {hourly: 1, monthly: 99.5}
 def test_a_stack_file_becomes_typed_values(project: Project) -> None:
     spec = project.load(CLUSTER).spec
 
+    assert isinstance(spec, LocalSpec)
     assert spec.network.cidr == IPv4Network("10.213.0.0/24")
     assert spec.network.port == 2200
     assert [(group.name, group.count) for group in spec.nodes] == [("head", 1), ("trainer", 4)]
@@ -44,9 +45,10 @@ def test_a_stack_file_becomes_typed_values(project: Project) -> None:
     ("isolation", "cidr", "port"), [("process", "127.0.0.0/24", 2222), ("machine", "10.213.0.0/24", 22)]
 )
 def test_the_network_has_a_default_by_isolation(project: Project, isolation: str, cidr: str, port: int) -> None:
-    network = project.load(f"cloud: local\nisolation: {isolation}\nnodes: [{{name: a, count: 1}}]").spec.network
+    spec = project.load(f"cloud: local\nisolation: {isolation}\nnodes: [{{name: a, count: 1}}]").spec
 
-    assert (str(network.cidr), network.port) == (cidr, port)
+    assert isinstance(spec, LocalSpec)
+    assert (str(spec.network.cidr), spec.network.port) == (cidr, port)
 
 
 def test_a_key_is_located_at_its_line_and_an_unwritten_one_around_it(project: Project) -> None:
@@ -87,11 +89,13 @@ def test_an_aliased_part_is_read_twice(project: Project) -> None:
     assert [group.count for group in file.spec.nodes] == [3, 3]
 
 
-def test_every_shipped_stack_loads_and_holds_its_salt() -> None:
-    assert {"local", "local-machine"} <= set(stacks(REPOSITORY))
-    for stack in stacks(REPOSITORY):
-        file = load(REPOSITORY, stack)
-        assert "encryptionsalt" in file.lines
+def test_every_shipped_stack_loads() -> None:
+    assert {"local", "local-machine", "a100-prod"} <= {load(REPOSITORY, stack).stack for stack in stacks(REPOSITORY)}
+
+
+@pytest.mark.parametrize("stack", ["local", "local-machine"])
+def test_a_local_stack_holds_its_salt_so_that_its_first_up_changes_no_file(stack: str) -> None:
+    assert "encryptionsalt" in load(REPOSITORY, stack).lines
 
 
 def test_a_project_file_without_config_is_one_line(project: Project) -> None:

@@ -1,0 +1,200 @@
+"""Each group of nodes, decided: its cards, its disks, how it is bought, where it stands.
+
+Sources: EC2 Fleet API, CreateFleet (instant alone is all or nothing, and the only kind for capacity blocks; maintain
+refills); Auto Scaling API, InstancesDistribution; Canonical, "Find Ubuntu images with the AWS Systems Manager".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from infra.catalog import InstanceType, load
+from infra.plan import cards
+from infra.plan.aws.capacity import Capacity, CapacityBlock, Elastic, Gang, Market, OnDemand, Reservation, Single, Spot
+from infra.plan.aws.plan import AwsGroupPlan, ImagePlan
+from infra.plan.cards import NetworkCards, NoFabric
+from infra.plan.placement import Placement, placement
+from infra.plan.refusals import Refusals
+from infra.plan.subnets import Kind
+from infra.plan.volumes import Volume, VolumeNeed, root_volume, scratch
+from infra.spec import aws as spec
+
+HEAD = "head"  # the name that makes a group the login machine
+
+ROOT_GIB = {
+    "head": 50,
+    "worker": 200,
+}  # driver, CUDA, containers and the Python environment of a worker; none on a head
+ROOT_DEVICE, IMAGE_GIB = "/dev/sda1", 8  # of Canonical's images
+PARAMETER = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{}/hvm/ebs-gp3/ami-id"
+DEBIAN_NAMES: dict[Literal["x86_64", "arm64"], str] = {"x86_64": "amd64", "arm64": "arm64"}
+
+GPU_LOAD_PERCENT = 85.0
+METRIC_NAMESPACE, METRIC, METRIC_DIMENSION = "gpufleet", "gpu_utilization", "group"
+WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
+METADATA_HOP_LIMIT = 2  # 1, the default, ends at the host: containers would not reach it
+
+ONE_CARD = NetworkCards(cards=1, interfaces_per_card=1, efa_interfaces=0, first_card_efa=False)
+MARKETS: dict[type[Market], Literal["on-demand", "spot", "reservation", "capacity-block"]] = {
+    OnDemand: "on-demand",
+    Spot: "spot",
+    Reservation: "reservation",
+    CapacityBlock: "capacity-block",
+}
+
+
+def subnet_name(kind: Kind, zone: str) -> str:
+    return f"{kind}-{zone}"
+
+
+def group_zones(asked: spec.AwsSpec, group: spec.AwsNodes) -> tuple[str, ...]:
+    """The zones that a group spans."""
+    return (group.zone,) if group.zone else asked.all_zones
+
+
+def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupPlan:
+    """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
+    group, here = asked.nodes[index], f"cluster.nodes[{index}]"
+    kind = load().type(group.type)
+    role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
+    efa = _wants_efa(group, kind)
+    plain = cards.interfaces(ONE_CARD, fabric=False)
+    interfaces = refusals.decided(f"{here}.fabric", partial(_interfaces, group, kind, efa), plain)
+    market = _market(group.market)
+    subnet_kind = _subnet_kind(asked, group, efa)
+    zones = group_zones(asked, group)
+    return AwsGroupPlan(
+        name=group.name,
+        count=_least(group),
+        gpu=kind.gpu,
+        gpus_per_node=kind.gpu_count,
+        fabric="efa" if any(each.interface_type != "interface" for each in interfaces) else "tcp",
+        nodes=(),
+        type=kind.name,
+        role=role,
+        market=market,
+        capacity=_capacity(group, market),
+        subnets=tuple(subnet_name(subnet_kind, zone) for zone in zones),
+        security_group=group.name,
+        public_address=subnet_kind == "public",
+        interfaces=interfaces,
+        placement=refusals.decided(
+            f"{here}.{'zone' if efa and len(zones) > 1 else 'placement'}",
+            partial(_placement, group, market, zones=len(zones), efa=efa),
+            Placement(strategy=None, reason="what was asked for cannot be"),
+        ),
+        image=_image(asked, kind),
+        root=refusals.decided(f"{here}.root", partial(_root, group.root, role), _root(None, role)),
+        scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0),
+        metadata_hop_limit=METADATA_HOP_LIMIT,
+        tags={"gpufleet:group": group.name},
+    )
+
+
+def _least(group: spec.AwsNodes) -> int:
+    return group.count or group.min or 0
+
+
+def _most(group: spec.AwsNodes) -> int:
+    return group.count or group.max or 0
+
+
+def _wants_efa(group: spec.AwsNodes, kind: InstanceType) -> bool:
+    """Preferred: where the type has it and there is a second node to speak to."""
+    if group.fabric == "preferred":
+        return kind.fabric == "efa" and _most(group) > 1 and group.name != HEAD
+    return group.fabric == "required"
+
+
+def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[cards.Interface, ...]:
+    if not efa:
+        return cards.interfaces(ONE_CARD, fabric=False)
+    if (
+        kind.network_cards is None
+        or kind.interfaces_per_card is None
+        or kind.fabric_interfaces is None
+        or kind.fabric_on_first_card is None
+    ):
+        raise NoFabric(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
+    numbers = NetworkCards(
+        cards=kind.network_cards,
+        interfaces_per_card=kind.interfaces_per_card,
+        efa_interfaces=kind.fabric_interfaces,
+        first_card_efa=kind.fabric_on_first_card,
+    )
+    return cards.interfaces(numbers, fabric=True, layout=group.layout)
+
+
+def _market(asked: spec.Market) -> Market:
+    match asked:
+        case spec.SpotMarket():
+            return Spot(max_price_usd_per_hour=asked.max_price, fallback=asked.fallback)
+        case spec.ReservationMarket():
+            return Reservation(id=asked.id, group_arn=asked.placement_group)
+        case spec.BlockMarket():
+            return CapacityBlock(id=asked.id)
+        case spec.OnDemandMarket():
+            return OnDemand()
+
+
+def _capacity(group: spec.AwsNodes, market: Market) -> Capacity:
+    if group.name == HEAD:
+        return Single()
+    if group.count is not None:
+        return _gang(group.count, market)
+    spot = isinstance(market, Spot)
+    return Elastic(
+        least=_least(group),
+        most=_most(group),
+        gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
+        metric_namespace=METRIC_NAMESPACE,
+        metric=METRIC,
+        metric_dimension=METRIC_DIMENSION,
+        warmup_seconds=WARMUP_SECONDS,
+        on_demand_base=_least(group) if isinstance(market, Spot) and market.fallback else 0,
+        on_demand_percent=0 if spot else 100,
+    )
+
+
+def _gang(nodes: int, market: Market) -> Gang:
+    """Spot nodes are replaced as they are taken back; a fleet that is all or nothing never replaces any."""
+    if isinstance(market, Spot):
+        return Gang(nodes=nodes, fleet_type="maintain", capacity_type="spot")
+    block = isinstance(market, CapacityBlock)
+    return Gang(nodes=nodes, fleet_type="instant", capacity_type="capacity-block" if block else "on-demand")
+
+
+def _subnet_kind(asked: spec.AwsSpec, group: spec.AwsNodes, efa: bool) -> Kind:
+    """People reach a head from outside, and without one the nodes themselves."""
+    has_head = any(each.name == HEAD for each in asked.nodes)
+    if asked.access.ssh_from and (group.name == HEAD or not has_head):
+        return "public"
+    return "fabric" if efa else "private"
+
+
+def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -> Placement:
+    return placement(
+        MARKETS[type(market)],
+        nodes=_most(group),
+        zones=zones,
+        fabric=efa,
+        apart=group.placement == "apart",
+        reservation_group_arn=market.group_arn if isinstance(market, Reservation) else None,
+    )
+
+
+def _image(asked: spec.AwsSpec, kind: InstanceType) -> ImagePlan:
+    architecture: Literal["x86_64", "arm64"] = "arm64" if kind.cpu_arch == "arm64" else "x86_64"
+    return ImagePlan(
+        parameter=PARAMETER.format(DEBIAN_NAMES[architecture]),
+        architecture=architecture,
+        recorded=getattr(asked.images, architecture),
+    )
+
+
+def _root(asked: spec.Root | None, role: Literal["head", "worker"]) -> Volume:
+    need = VolumeNeed(size_gib=ROOT_GIB[role])
+    if asked is not None:
+        need = VolumeNeed(size_gib=asked.size_gib, iops=asked.iops, mib_per_second=asked.mib_per_second)
+    return root_volume(need, device=ROOT_DEVICE, image_gib=IMAGE_GIB)

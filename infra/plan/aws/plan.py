@@ -1,0 +1,297 @@
+"""The finished plan of a cluster on AWS: all that `clouds/aws` declares, decided.
+
+Names are the stack file's own, and what one part says of another says it by name: a group names its subnets and its
+security group. What only the cloud knows (ids, ARNs) is no part of a plan. Units stand in the fields' names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from infra.plan.aws.capacity import Capacity, Elastic, Gang, Market
+from infra.plan.cards import Interface
+from infra.plan.firewall import FirewallRule
+from infra.plan.placement import Placement
+from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan, StoragePlan
+from infra.plan.subnets import Kind
+from infra.plan.volumes import Scratch, Volume
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubnetPlan:
+    """A subnet. name: `<kind>-<zone>`. public: its route leads to the internet gateway. Never a public address by
+    itself (`map_public_ip_on_launch`): whoever may have one says so at its own interface.
+
+    nat: the name of the public subnet whose NAT gateway is its way out, None where it has another or none.
+    """
+
+    name: str
+    zone: str
+    kind: Kind
+    cidr: str
+    public: bool
+    nat: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointPlan:
+    """A VPC endpoint. service: its whole name, such as com.amazonaws.us-east-1.s3.
+
+    gateway: a row in the route tables of `subnets`, which costs nothing. interface: addresses in `subnets`, one a zone,
+    private DNS on, behind the security group `security_group`.
+    """
+
+    name: str
+    service: str
+    kind: Literal["gateway", "interface"]
+    subnets: tuple[str, ...]
+    security_group: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowLogPlan:
+    """The VPC's flow log, into a log group of CloudWatch Logs under the stack's key."""
+
+    traffic: Literal["ACCEPT", "REJECT", "ALL"]
+    aggregation_seconds: Literal[60, 600]
+    retention_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsNetworkPlan(NetworkPlan):
+    """The VPC. subnets: only those that something stands in. nat: the public subnets that hold a NAT gateway each.
+
+    security_groups: every group, in the order of declaration. rules: all their rules; a group that no rule names is
+    closed both ways.
+    """
+
+    subnets: tuple[SubnetPlan, ...]
+    nat: tuple[str, ...]
+    endpoints: tuple[EndpointPlan, ...]
+    security_groups: tuple[str, ...]
+    rules: tuple[FirewallRule, ...]
+    flow_log: FlowLogPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsAccessPlan(AccessPlan):
+    """How people come in. key_pair: the public key of the EC2 key pair, None where Session Manager is the only way.
+
+    user: the login name of the machine image. session_manager: the nodes' role lets them be reached through it.
+    head: the group whose machine people log in to, and nodes are reached through; None: each node by itself.
+    """
+
+    user: str
+    key_pair: str | None
+    session_manager: bool
+    head: str | None
+
+    @property
+    def summary(self) -> str:
+        ways = [
+            f"{self.user} with the key pair" if self.key_pair else "",
+            "Session Manager" if self.session_manager else "",
+        ]
+        through = f" · nodes through {self.head}" if self.head else ""
+        return " or ".join(filter(None, ways)) + through
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagePlan:
+    """The machine image. parameter: the public parameter of Systems Manager that names the newest one.
+
+    recorded: what it answered when somebody asked, from the stack file's `images`; None: `up` asks.
+    """
+
+    parameter: str
+    architecture: Literal["x86_64", "arm64"]
+    recorded: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsGroupPlan(GroupPlan):
+    """Equal instances: one launch template and what is started from it.
+
+    count: nodes at the start; `nodes` is empty, since the members of a fleet are found by their tags. subnets: one a
+    zone, all of one kind. public_address: of the only interface. interfaces: first card first. role: login machine or
+    worker. metadata_hop_limit: IMDSv2 is always required; 2, so that containers reach it.
+    """
+
+    type: str
+    role: Literal["head", "worker"]
+    market: Market
+    capacity: Capacity
+    subnets: tuple[str, ...]
+    security_group: str
+    public_address: bool
+    interfaces: tuple[Interface, ...]
+    placement: Placement
+    image: ImagePlan
+    root: Volume
+    scratch: Scratch | None
+    metadata_hop_limit: int
+    tags: Mapping[str, str]
+
+    @property
+    def summary(self) -> str:
+        hardware = f"{self.gpus_per_node} × {self.gpu} each" if self.gpu else "no GPU"
+        size = f"{self.count} to {self.most}" if self.most > self.count else str(self.count)
+        place = f"{self.placement.strategy} placement" if self.placement.strategy else "no placement group"
+        cards = Counter(interface.interface_type for interface in self.interfaces)
+        interfaces = ", ".join(f"{number} {kind}" for kind, number in cards.items())
+        return " · ".join([f"{size} × {self.type}", hardware, self.market.kind, place, interfaces])
+
+    @property
+    def most(self) -> int:
+        """How many nodes there can ever be."""
+        return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
+
+    @property
+    def joined(self) -> bool:
+        """Whether its nodes work together, and so speak freely with each other."""
+        return self.fabric == "efa" or (isinstance(self.capacity, Gang) and self.count > 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """How a bucket forgets, in days. destroyable: `down` removes it with all that it holds (`force_destroy`)."""
+
+    old_version_days: int
+    abandoned_upload_days: int
+    destroyable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketPlan(StoragePlan):
+    """A bucket, versioned, encrypted with the stack's key, closed to the public, reached by TLS only.
+
+    Mounted by Mountpoint for S3, which neither renames nor overwrites: data sets, and checkpoints that the job commits.
+    """
+
+    retention: Retention
+
+
+@dataclass(frozen=True, kw_only=True)
+class LustrePlan(StoragePlan):
+    """A file system of FSx for Lustre, PERSISTENT_2 on SSD, encrypted with the stack's key.
+
+    subnet: the one zone that it is in. bucket: the name of the bucket that it shows below `/`, None without one. efa:
+    chosen at creation for good; brings `metadata_mode`. final_backup: of `down`.
+    """
+
+    size_gib: int
+    mib_per_second_per_tib: int
+    subnet: str
+    security_group: str
+    bucket: str | None
+    efa: bool
+    metadata_mode: Literal["AUTOMATIC"] | None
+    compression: Literal["LZ4"] = "LZ4"
+    deployment: Literal["PERSISTENT_2"] = "PERSISTENT_2"
+    final_backup: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
+
+    anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
+    that holds the playbook bundle.
+    """
+
+    kind: Literal["bucket", "objects", "key", "anything"]
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement of the nodes' IAM policy, always an Allow. equals: condition keys and the value that each must have
+    (StringEquals)."""
+
+    sid: str
+    actions: tuple[str, ...]
+    resources: tuple[Resource, ...]
+    equals: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyPlan:
+    """The stack's KMS key. services: whose own principals must be able to use it (`logs.<region>.amazonaws.com` …).
+
+    scaling_grant: the service-linked role of Auto Scaling needs it too, to start nodes with encrypted volumes.
+    """
+
+    rotation_days: int
+    deletion_days: int
+    services: tuple[str, ...]
+    scaling_grant: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventPlan:
+    """A rule of EventBridge. source and detail_type: of the event pattern."""
+
+    name: str
+    source: str
+    detail_type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptionPlan:
+    """What EC2 announces, into one encrypted queue."""
+
+    events: tuple[EventPlan, ...]
+    retention_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetPlan:
+    """A budget of AWS on what carries the stack's tag, by the month: an alarm after the fact.
+
+    thresholds_percent: of the limit, of actual cost. emails: who is told; there is at least one. tag: the
+    key of the stack's tag.
+    """
+
+    monthly_usd: float
+    thresholds_percent: tuple[int, ...]
+    emails: tuple[str, ...]
+    tag: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorePlan:
+    """The rendezvous store of training jobs: the group whose first machine runs it, and its TCP port there."""
+
+    group: str
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsPlan(Plan):
+    """A cluster in one region of AWS.
+
+    zones: availability zones by name, first the one that file systems stand in. storage: buckets and file systems.
+    bundle: of the stack's own bucket, which holds the playbook bundle. permissions: of the nodes' role. tags: on every
+    resource, on instances, their volumes and interfaces as well.
+    """
+
+    region: str
+    zones: tuple[str, ...]
+    network: AwsNetworkPlan
+    access: AwsAccessPlan
+    groups: tuple[AwsGroupPlan, ...]
+    storage: tuple[BucketPlan | LustrePlan, ...]
+    bundle: Retention
+    key: KeyPlan
+    permissions: tuple[Statement, ...]
+    store: StorePlan | None
+    interruption: InterruptionPlan
+    budget: BudgetPlan | None
+    tags: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.cloud} {', '.join(self.zones)}"

@@ -1,0 +1,50 @@
+"""Rules about ways into the nodes of EC2, and out of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from infra.plan.aws.plan import AwsPlan
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.aws import AwsSpec
+
+RULES_PER_GROUP = 60  # in each direction
+
+
+@rule("somebody-can-log-in", AwsPlan)
+def somebody_can_log_in(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A node has no other door than SSH and Session Manager (EC2 User Guide, Connect to your Linux instance)."""
+    if not spec.access.ssh_from and not plan.access.session_manager:
+        yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`, or set `ssm: true`"
+
+
+@rule("public-address-needs-a-single-interface", AwsPlan)
+def public_address_needs_a_single_interface(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A public address comes only with one interface (EC2 API, AssociatePublicIpAddress), and an EFA node has more."""
+    for i, group in enumerate(plan.groups):
+        if group.public_address and len(group.interfaces) > 1:
+            many = f"its {len(group.interfaces)} network interfaces rule out a public address, by which SSH would come"
+            yield f"cluster.nodes[{i}]", f"{many}; add a group `head` to log in to, or use `ssm` without `ssh_from`"
+
+
+@rule("rules-fit-a-security-group", AwsPlan)
+def rules_fit_a_security_group(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A security group has at most 60 rules in each direction (Amazon VPC quotas)."""
+    counts = Counter((each.group, each.direction) for each in plan.network.rules)
+    for (group, direction), count in counts.items():
+        if count > RULES_PER_GROUP:
+            message = (
+                f"{count} {direction} rules for {group}; a security group has {RULES_PER_GROUP}: name wider networks"
+            )
+            yield "cluster.access.ssh_from", message
+
+
+@rule("nodes-can-fetch-what-they-need", AwsPlan, level="warning")
+def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
+    """Endpoints reach AWS alone; packages, drivers and containers come from elsewhere (VPC User Guide, Endpoints)."""
+    if spec.network.internet == "none":
+        yield (
+            "cluster.network.internet",
+            "nodes reach AWS only: `images` must hold the driver and every package already",
+        )

@@ -1,0 +1,50 @@
+"""Rules about what runs on the nodes of EC2, and what joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.catalog import load
+from infra.plan.aws.capacity import Gang
+from infra.plan.aws.plan import AwsPlan
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.aws import AwsSpec
+
+TORCH_CUDA = 13  # of the locked build
+
+
+@rule("gpu-runs-the-locked-torch", AwsPlan)
+def gpu_runs_the_locked_torch(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
+    for i, group in enumerate(plan.groups):
+        last = load().gpu(group.gpu).cuda_last if group.gpu else None
+        if last is not None and int(last.partition(".")[0]) < TORCH_CUDA:
+            message = f"{group.gpu} ends at CUDA {last}, and jobs run on CUDA {TORCH_CUDA}; choose a newer GPU"
+            yield f"cluster.nodes[{i}].type", message
+
+
+@rule("nodes-of-a-gang-have-a-fabric", AwsPlan, level="warning")
+def nodes_of_a_gang_have_a_fabric(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """Without EFA, NCCL goes over TCP, silently and many times slower (EC2 User Guide, Elastic Fabric Adapter)."""
+    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        together = isinstance(group.capacity, Gang) and group.count > 1 and group.gpu is not None
+        if together and asked.fabric == "preferred" and group.fabric != "efa":
+            message = f"{group.type} has no EFA: its GPUs speak over TCP; choose another type, or say `fabric: none`"
+            yield f"cluster.nodes[{i}].type", message
+
+
+@rule("fabric-joins-nodes", AwsPlan, level="warning")
+def fabric_joins_nodes(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """EFA is for traffic between instances (EC2 User Guide, Elastic Fabric Adapter)."""
+    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if asked.fabric == "required" and group.most == 1:
+            yield f"cluster.nodes[{i}].fabric", "a single node has no other to speak to; leave it out"
+
+
+@rule("bandwidth-layout-has-cards", AwsPlan, level="warning")
+def bandwidth_layout_has_cards(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """More IP interfaces help only on more cards (EC2 User Guide, Maximize network bandwidth)."""
+    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        addressed = sum(each.interface_type == "interface" for each in group.interfaces)
+        if asked.layout == "bandwidth" and addressed == 1:
+            yield f"cluster.nodes[{i}].layout", f"{group.type} has IP traffic on one card as it is; leave it out"

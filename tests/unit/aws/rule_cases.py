@@ -1,0 +1,240 @@
+"""For each rule of AWS a cluster that it passes and one that it objects to, as changes of `clusters.cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusters import SSH, group
+
+Changes = Mapping[str, str | None]
+
+TWO_ZONES = {"zone": None, "zones": "[us-east-1a, us-east-1b]"}
+RESERVED, BLOCK = "{kind: reservation, id: cr-0123456789abcdef0}", "{kind: block, id: cr-0123456789abcdef0}"
+OFFICES = ", ".join(f"203.0.113.{i}/32" for i in range(60))
+
+
+def reserved_in(region: str) -> str:
+    arn = f"arn:aws:ec2:{region}:111122223333:placement-group/held"
+    return group(market=f"{{kind: reservation, id: cr-0123456789abcdef0, placement_group: '{arn}'}}")
+
+
+def lustre(**changes: object) -> str:
+    """The value of `storage`: the smallest file system, with these keys instead of its own."""
+    keys = {"name": "f", "kind": "lustre", "mount": "/f", "size_gib": 1200, **changes}
+    return "[{" + ", ".join(f"{key}: {value}" for key, value in keys.items()) + "}]"
+
+
+# rule: (what it passes, what it objects to, its level, the key that it names, words that it says)
+CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
+    "fabric-fits-the-type": (
+        {"nodes": group(type="g6.8xlarge", fabric="required")},
+        {"nodes": group(type="g6.4xlarge", fabric="required")},
+        "error",
+        "nodes[0].fabric",
+        "this instance type has no EFA",
+    ),
+    "ssh-is-not-open-to-the-world": (
+        {"access": SSH.replace("203.0.113.0/24", "10.0.0.0/8"), "nodes": group(fabric="none")},
+        {"access": SSH.replace("203.0.113.0/24", "0.0.0.0/1, 128.0.0.0/1"), "nodes": group(fabric="none")},
+        "error",
+        "access.ssh_from",
+        "SSH would be open to 0.0.0.0/0",
+    ),
+    "placement-is-possible": (
+        {**TWO_ZONES, "nodes": group(zone="us-east-1b")},
+        {**TWO_ZONES, "nodes": group()},
+        "error",
+        "nodes[0].zone",
+        "the fabric does not cross availability zones, and this group spans 2",
+    ),
+    "network-holds-the-subnets": (
+        {"network": "{cidr: 10.40.0.0/24}"},
+        {"network": "{cidr: 10.40.0.0/24}", "nodes": group(count=200)},
+        "error",
+        "network.cidr",
+        "the smallest network that holds all is a /23",
+    ),
+    "volume-exists": (
+        {"nodes": group(root="{size_gib: 8}")},
+        {"nodes": group(root="{size_gib: 7}")},
+        "error",
+        "nodes[0].root",
+        "cannot hold the machine image, which has 8 GiB",
+    ),
+    "type-is-sold-this-way": (
+        {"nodes": group(market=BLOCK)},
+        {"nodes": group(type="g6.48xlarge", market=BLOCK)},
+        "error",
+        "nodes[0].market",
+        "g6.48xlarge is not sold as capacity-block, only as on-demand or spot",
+    ),
+    "type-is-offered-in-the-region": (
+        {"region": "us-west-2", "zone": "us-west-2a", "nodes": group(type="p5e.48xlarge")},
+        {"nodes": group(type="p5e.48xlarge")},
+        "error",
+        "nodes[0].type",
+        "no zone of us-east-1 offers p5e.48xlarge",
+    ),
+    "reserved-capacity-is-in-one-zone": (
+        {**TWO_ZONES, "nodes": group(market=RESERVED, fabric="none", zone="us-east-1a")},
+        {**TWO_ZONES, "nodes": group(market=RESERVED, fabric="none")},
+        "error",
+        "nodes[0].zone",
+        "cr-0123456789abcdef0 is in one zone, and this group spans 2",
+    ),
+    "block-holds-the-nodes": (
+        {"nodes": group(market=BLOCK, count=64)},
+        {"nodes": group(market=BLOCK, count=65)},
+        "error",
+        "nodes[0].count",
+        "65 is more than a capacity block has: 64",
+    ),
+    "reserved-group-is-in-the-region": (
+        {"nodes": reserved_in("us-east-1")},
+        {"nodes": reserved_in("us-east-2")},
+        "error",
+        "nodes[0].market.placement_group",
+        "is in us-east-2, and the cluster is in us-east-1",
+    ),
+    "two-groups-share-no-reservation": (
+        {"nodes": group(market=RESERVED)[:-1] + ", " + group(name="b", market=RESERVED.replace("f0}", "f1}"))[1:]},
+        {"nodes": group(market=RESERVED)[:-1] + ", " + group(name="b", market=RESERVED)[1:]},
+        "warning",
+        "nodes[1].market.id",
+        "cr-0123456789abcdef0 is the reservation of nodes[0] already",
+    ),
+    "reserved-capacity-is-used": (
+        {"nodes": group(market=RESERVED)},
+        {"nodes": group(market=RESERVED, count=None, min=1, max=4)},
+        "warning",
+        "nodes[0].min",
+        "a group that shrinks saves nothing",
+    ),
+    "spot-cap-is-below-on-demand": (
+        {"nodes": group(market="{kind: spot, max_price: 21.9}")},
+        {"nodes": group(market="{kind: spot, max_price: 32.77}")},
+        "warning",
+        "nodes[0].market.max_price",
+        "32.77 USD is more than the on-demand price, 21.9576",
+    ),
+    "head-stays": (
+        {"nodes": group(name="head", type="m6i.large", count=1)},
+        {"nodes": group(name="head", type="m6i.large", count=2)},
+        "error",
+        "nodes[0].count",
+        "the group `head` is the one login machine",
+    ),
+    "somebody-can-log-in": ({}, {"access": "{}"}, "error", "access", "nobody could log in"),
+    "public-address-needs-a-single-interface": (
+        {"access": SSH, "nodes": group(type="g6.8xlarge", fabric="none")},
+        {"access": SSH, "nodes": group(type="g6.8xlarge", fabric="required")},
+        "error",
+        "nodes[0]",
+        "its 2 network interfaces rule out a public address",
+    ),
+    "rules-fit-a-security-group": (
+        {"access": SSH.replace("203.0.113.0/24", OFFICES), "nodes": group(count=1)},
+        {"access": SSH.replace("203.0.113.0/24", OFFICES + ", 198.51.100.0/24"), "nodes": group(count=1)},
+        "error",
+        "access.ssh_from",
+        "61 ingress rules for a; a security group has 60",
+    ),
+    "nodes-can-fetch-what-they-need": (
+        {},
+        {"network": "{cidr: 10.40.0.0/16, internet: none}"},
+        "warning",
+        "network.internet",
+        "nodes reach AWS only",
+    ),
+    "gpu-runs-the-locked-torch": (
+        {"nodes": group(type="g4dn.8xlarge")},
+        {"nodes": group(type="p3dn.24xlarge")},
+        "error",
+        "nodes[0].type",
+        "V100-SXM2-32GB ends at CUDA 12, and jobs run on CUDA 13",
+    ),
+    "nodes-of-a-gang-have-a-fabric": (
+        {"nodes": group(type="g6.4xlarge", fabric="none")},
+        {"nodes": group(type="g6.4xlarge")},
+        "warning",
+        "nodes[0].type",
+        "g6.4xlarge has no EFA: its GPUs speak over TCP",
+    ),
+    "fabric-joins-nodes": (
+        {"nodes": group(count=2, fabric="required")},
+        {"nodes": group(count=1, fabric="required")},
+        "warning",
+        "nodes[0].fabric",
+        "a single node has no other to speak to",
+    ),
+    "bandwidth-layout-has-cards": (
+        {"nodes": group(type="p5.48xlarge", layout="bandwidth")},
+        {"nodes": group(type="g6.8xlarge", layout="bandwidth")},
+        "warning",
+        "nodes[0].layout",
+        "g6.8xlarge has IP traffic on one card as it is",
+    ),
+    "lustre-has-a-speed-that-exists": (
+        {"storage": lustre(mib_per_second_per_tib=1000)},
+        {"storage": lustre(mib_per_second_per_tib=200)},
+        "error",
+        "storage[0].mib_per_second_per_tib",
+        "200 is none of 125, 250, 500, 1000",
+    ),
+    "lustre-has-a-size-that-exists": (
+        {"storage": lustre(size_gib=19200, efa="true")},
+        {"storage": lustre(size_gib=4800, efa="true")},
+        "error",
+        "storage[0].size_gib",
+        "there is no file system of 4800 GiB; the next one has 19200",
+    ),
+    "lustre-over-efa-has-efa-nodes": (
+        {"storage": lustre(size_gib=19200, efa="true")},
+        {"storage": lustre(size_gib=19200, efa="true"), "nodes": group(fabric="none")},
+        "error",
+        "storage[0].efa",
+        "no group of nodes has EFA",
+    ),
+    "lustre-is-in-the-nodes-zone": (
+        {**TWO_ZONES, "nodes": group(zone="us-east-1a"), "storage": lustre()},
+        {**TWO_ZONES, "nodes": group(zone="us-east-1b"), "storage": lustre()},
+        "warning",
+        "storage[0]",
+        "f is in us-east-1a, and some nodes are in another zone",
+    ),
+    "scratch-is-free-of-mounts": (
+        {"storage": lustre(mount="/scratch"), "nodes": group(type="m6i.large")},
+        {"storage": lustre(mount="/scratch/f")},
+        "error",
+        "storage[0].mount",
+        "/scratch/f overlaps /scratch, where the nodes' local disks are",
+    ),
+    "nodes-have-a-price": (
+        {},
+        {"region": "eu-west-1", "zone": "eu-west-1a"},
+        "warning",
+        "nodes[0].type",
+        "no price of p4d.24xlarge is known in eu-west-1",
+    ),
+    "block-is-paid-up-front": (
+        {},
+        {"nodes": group(market=BLOCK)},
+        "info",
+        "nodes[0].market",
+        "was paid when the block was bought",
+    ),
+    "budget-has-somebody-to-tell": (
+        {"budget": "{monthly: 70000, notify: [ops@example.com]}"},
+        {"budget": "{monthly: 70000}"},
+        "info",
+        "budget",
+        "name `notify`",
+    ),
+    "budget-holds": (
+        {"budget": "{hourly: 88}"},
+        {"budget": "{hourly: 87}"},
+        "error",
+        "budget.hourly",
+        "the cluster costs up to 87.83 USD an hour; the budget is 87.00",
+    ),
+}

@@ -1,0 +1,86 @@
+"""Preflight rules of AWS: each with a cluster that it passes and one that it objects to."""
+
+from __future__ import annotations
+
+import pytest
+from clusters import Project, group
+from rule_cases import BLOCK, CASES, RESERVED, lustre
+
+from infra.plan import AwsPlan
+from infra.plan.refusals import RULES as REFUSALS
+from infra.plan.rules import RULES
+
+ALWAYS = {"items-have-a-price"}  # until the tables hold the price of more than nodes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_passes_what_is_right_and_objects_to_what_is_not(aws: Project, name: str) -> None:
+    right, wrong, level, key, words = CASES[name]
+
+    assert not [finding for finding in aws.plan(**right).findings if finding.rule == name]
+    assert not aws.plan(**right).errors
+    (finding,) = [finding for finding in aws.plan(**wrong).findings if finding.rule == name]
+    assert (finding.level, finding.path) == (level, f"cluster.{key}")
+    assert words in finding.message
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_objects_alone(aws: Project, name: str) -> None:
+    _, wrong, level, _, _ = CASES[name]
+
+    errors = aws.plan(**wrong).errors
+
+    assert {finding.rule for finding in errors} == ({name} if level == "error" else set())
+
+
+def test_every_rule_of_aws_has_its_cases() -> None:
+    own = {name for name, rule in RULES.items() if rule.kind is AwsPlan}
+
+    assert own | set(REFUSALS.values()) == (set(CASES) | ALWAYS) - {"budget-holds"}
+
+
+def test_every_rule_names_its_fact() -> None:
+    assert all(rule.violations.__doc__ for rule in RULES.values())
+
+
+def test_what_has_no_price_is_named_without_one(aws: Project) -> None:
+    (finding,) = aws.plan().findings
+
+    assert (finding.level, finding.rule) == ("info", "items-have-a-price")
+    assert "NAT gateways" in finding.message
+
+
+@pytest.mark.parametrize("market", ["{kind: spot}", RESERVED, BLOCK])
+def test_a_head_is_bought_on_demand(aws: Project, market: str) -> None:
+    rules = {finding.rule for finding in aws.plan(nodes=group(name="head", count=1, market=market)).errors}
+
+    assert "head-stays" in rules
+
+
+@pytest.mark.parametrize(
+    ("size", "exists"), [(1200, True), (2400, True), (7200, True), (0, False), (1199, False), (3600, False)]
+)
+def test_lustre_grows_in_steps(aws: Project, size: int, exists: bool) -> None:
+    assert (aws.plan(storage=lustre(size_gib=size)).errors == ()) == exists
+
+
+def test_a_type_whose_cards_are_not_known_is_refused(aws: Project) -> None:
+    (finding,) = aws.plan(nodes=group(type="p6e-gb200.36xlarge", market=BLOCK)).errors
+
+    assert (finding.rule, finding.path) == ("fabric-fits-the-type", "cluster.nodes[0].fabric")
+
+
+def test_one_run_reports_every_failure(aws: Project) -> None:
+    plan = aws.plan(
+        network="{cidr: 10.40.0.0/28}",
+        access="{}",
+        nodes=group(type="g6.xlarge", fabric="required", root="{size_gib: 1}", market=BLOCK),
+    )
+
+    assert {finding.rule for finding in plan.errors} == {
+        "fabric-fits-the-type",
+        "network-holds-the-subnets",
+        "volume-exists",
+        "type-is-sold-this-way",
+        "somebody-can-log-in",
+    }
