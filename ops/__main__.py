@@ -40,7 +40,7 @@ def plan(stack: Stack, as_json: Json = False) -> None:
 
     planned = command.plan(Project.find(), stack)
     print(json.dumps(planned.document, indent=1) if as_json else command.text(planned))
-    if planned.decided.errors:
+    if planned.refused:
         raise typer.Exit(1)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from infra.plan import decide, described
-from infra.plan.plan import Cost, GroupPlan, Plan
+from infra.plan import Finding, decide, described
+from infra.plan.plan import Cost, Plan
 from infra.spec import StackFile
 from ops import cluster
 from ops.project import Project
@@ -19,6 +19,11 @@ class Planned:
     file: StackFile
     decided: Plan
     document: dict[str, Any]
+
+    @property
+    def refused(self) -> bool:
+        """Whether a rule over the decision, or the policy over its resources, forbids it."""
+        return any(finding["level"] == "error" for finding in self.document["findings"])
 
 
 def plan(project: Project, stack: str) -> Planned:
@@ -33,11 +38,12 @@ def plan(project: Project, stack: str) -> Planned:
 def text(planned: Planned) -> str:
     """The plan as a person reads it: network, groups, storage, access, findings, price."""
     decided = planned.decided
-    rows = [("network", f"{decided.network.cidr}   this computer is {decided.network.gateway}")]
-    rows += [(group.name, group_line(group)) for group in decided.groups]
+    gateway = f"   this computer is {decided.network.gateway}" if decided.network.gateway else ""
+    rows = [("network", f"{decided.network.cidr}{gateway}")]
+    rows += [(group.name, group.summary) for group in decided.groups]
     rows += [("storage", f"{store.kind} {store.name} → {store.mount}") for store in decided.storage]
-    rows += [("access", f"the stack's own key{f' and {n} more' if (n := len(decided.access.public_keys)) else ''}")]
-    rows += [(finding.level, described(finding, planned.file)) for finding in decided.findings]
+    rows += [("access", decided.access.summary)]
+    rows += [(finding["level"], finding_line(planned, finding)) for finding in planned.document["findings"]]
     rows += [("price", price_line(decided.cost))]
     head = " + ".join(f"{group.count} × {group.name}" for group in decided.groups)
     lines = [f"{decided.stack} · {decided.place} · {head}", ""]
@@ -45,10 +51,12 @@ def text(planned: Planned) -> str:
     return "\n".join([*lines, f"  {len(planned.document['resources'])} resources · nothing created"])
 
 
-def group_line(group: GroupPlan) -> str:
-    hardware = f"{group.gpus_per_node} × {group.gpu} each" if group.gpu else "no GPU"
-    first, last = group.nodes[0], group.nodes[-1]
-    return f"{hardware} · {first.address}{f' … {last.address}' if last != first else ''} port {first.port}"
+def finding_line(planned: Planned, finding: dict[str, str]) -> str:
+    """A rule's finding with its place in the stack file; the policy's with the resource that it is about."""
+    told = Finding(**finding)
+    if told in planned.decided.findings:
+        return described(told, planned.file)
+    return f"{told.path}: {told.message} [{told.rule}]"
 
 
 def price_line(cost: Cost) -> str:
@@ -57,4 +65,6 @@ def price_line(cost: Cost) -> str:
         parts.append(f"at most {cost.hourly_max:.2f}")
     if cost.per_gpu_hour is not None:
         parts.append(f"{cost.per_gpu_hour:.2f} {cost.currency}/GPU-h")
+    if cost.per_pflop_hour is not None:
+        parts.append(f"{cost.per_pflop_hour:.2f} {cost.currency}/PFLOP-h (bf16)")
     return " · ".join(parts)

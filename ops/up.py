@@ -22,6 +22,10 @@ RECAP = re.compile(r"^(?P<node>\S+)\s*: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+
 def up(project: Project, stack: str, phases: Phases) -> Handover:
     """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended."""
     decided = cluster.decide(cluster.read(project, stack))
+    if decided.cloud != "local":
+        raise Failure(
+            f"`gpufleet up` does not serve {decided.cloud} yet: `gpufleet plan {stack}` shows what it would be"
+        )
     with go_on(stack):
         told = _declare(project, decided, phases)
         _configure(project, told, phases)

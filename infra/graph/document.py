@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from infra.graph import policy
 from infra.graph.record import SECRET, UNKNOWN, Graph, Node, render
 from infra.plan import decide
 from infra.spec import load
@@ -16,19 +17,28 @@ PICKLE = "__provider"  # a dynamic resource carries its own code, which says not
 def plan_document(root: Path, stack: str) -> dict[str, Any]:
     """What `gpufleet plan STACK --json` prints. A plan with error findings declares nothing: its resources are empty.
 
+    Findings are those of the decision, whose paths are keys of the stack file, and those of the policy over what would
+    be declared, whose paths are inputs of resources.
+
     Raises SpecError for a stack file that is wrong, and what the program raises.
     """
     plan = decide(load(root, stack))
     graph = Graph() if plan.errors else render(root, stack)
+    rows = resources(graph)
     return {
         "stack": plan.stack,
         "cloud": plan.cloud,
         "region": plan.region,
-        "resources": [_row(node) for _, node in sorted(graph.nodes.items())],
+        "resources": rows,
         "outputs": _plain(graph.outputs),
-        "findings": [finding.to_json() for finding in plan.findings],
+        "findings": [finding.to_json() for finding in (*plan.findings, *policy.check(rows))],
         "cost": plan.cost.to_json(),
     }
+
+
+def resources(graph: Graph) -> list[dict[str, Any]]:
+    """The rows of a graph, in the order of their URNs."""
+    return [_row(node) for _, node in sorted(graph.nodes.items())]
 
 
 def canonical(document: dict[str, Any]) -> str:

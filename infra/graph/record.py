@@ -24,6 +24,7 @@ from pulumi.runtime.stack import run_in_stack
 
 PROJECT = "gpufleet"
 STACK_TYPE = "pulumi:pulumi:Stack"
+PARAMETER = "aws:ssm/getParameter:getParameter"
 
 # The engine's signatures on the wire (sdk/go/common/resource/sig and plugin/rpc.go).
 SECRET = "4dabf18193072939515e22adb298388d"
@@ -164,5 +165,8 @@ class _Symbols(mocks.Mocks):
                 state[name] = f"${{{args.name}.{name}}}"
         return f"${{{args.name}.id}}", state
 
-    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """A machine image reads as the name under which AWS publishes it, as EC2 itself would take it."""
+        if args.token == PARAMETER:
+            return {**args.args, "insecureValue": f"resolve:ssm:{args.args['name']}"}, []
         raise LookupError(f"the program asks {args.token}, which has no answer without a cloud")

@@ -1,0 +1,1 @@
+"""A cluster on AWS, declared from its finished plan."""

@@ -1,0 +1,180 @@
+"""How a cluster on AWS is declared: each concern a component, in the order in which they need each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, ResourceOptions
+from pulumi_aws import Provider, ssm
+
+from infra import handover
+from infra.clouds.aws.access import Access, AccessArgs
+from infra.clouds.aws.bucket import Bucket, BucketArgs
+from infra.clouds.aws.budget import Budget, BudgetArgs
+from infra.clouds.aws.bundle import Bundle, BundleArgs
+from infra.clouds.aws.encryption import Encryption, EncryptionArgs
+from infra.clouds.aws.endpoints import Endpoints, EndpointsArgs
+from infra.clouds.aws.events import Events, EventsArgs
+from infra.clouds.aws.flow_log import FlowLog, FlowLogArgs
+from infra.clouds.aws.identity import Identity, IdentityArgs
+from infra.clouds.aws.lustre import Lustre, LustreArgs
+from infra.clouds.aws.network import Network, NetworkArgs
+from infra.clouds.aws.node_group import NodeGroup, NodeGroupArgs
+from infra.clouds.aws.tags import named
+from infra.clouds.aws.user_data import Boot, user_data
+from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, ImagePlan, LustrePlan
+
+NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
+OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
+NO_LOGIN = handover.Access(user="", key_file="", known_hosts_file="")  # a node configures itself without logging in
+
+
+class Cluster(ComponentResource):
+    """The whole cluster. kept: the folder for what is uploaded.
+
+    store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
+    """
+
+    store: Input[str]
+
+    def __init__(self, name: str, plan: AwsPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:aws:Cluster", name, {}, opts)
+        self._plan = plan
+        mine = ResourceOptions(parent=self)
+        self._network = network = Network("network", NetworkArgs(plan=plan.network), mine)
+        key = Encryption("encryption", EncryptionArgs(plan=plan.key, region=plan.region, owner=network.owner), mine)
+        self._key_arn = key.key_arn
+        access_args = AccessArgs(plan=plan.access, network=plan.network, vpc_id=network.vpc_id)
+        self._access = Access("access", access_args, mine)
+        self._surroundings()
+        self._buckets = self._declare_buckets()
+        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
+        self._file_systems = self._declare_file_systems()
+        arns = {bucket: made.arn for bucket, made in self._buckets.items()}
+        self._identity = Identity("nodes", IdentityArgs(plan=plan.permissions, buckets=arns, key_arn=key.key_arn), mine)
+        groups = {group.name: self._node_group(group) for group in plan.groups}
+        self.store = (groups[plan.store.group].address or "") if plan.store else ""
+        self.register_outputs({"store": self.store})
+
+    def _surroundings(self) -> None:
+        """What stands around the nodes and knows nothing of them."""
+        mine, plan, network = ResourceOptions(parent=self), self._plan, self._network
+        Endpoints(
+            "endpoints",
+            EndpointsArgs(
+                plan=plan.network.endpoints,
+                vpc_id=network.vpc_id,
+                subnets=network.subnets,
+                route_tables=network.route_tables,
+                security_groups=self._access.security_groups,
+            ),
+            mine,
+        )
+        log = FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id, key_arn=self._key_arn)
+        FlowLog("flow-log", log, mine)
+        Events("interruption", EventsArgs(plan=plan.interruption, key_arn=self._key_arn), mine)
+        if plan.budget is not None:
+            Budget("budget", BudgetArgs(plan=plan.budget, tag_value=plan.tags[plan.budget.tag]), mine)
+
+    def _declare_buckets(self) -> dict[str, Bucket]:
+        wanted = {OWN_BUCKET: self._plan.bundle}
+        wanted |= {plan.name: plan.retention for plan in self._plan.storage if isinstance(plan, BucketPlan)}
+        return {
+            name: Bucket(
+                f"storage-{name}" if name else "own",
+                BucketArgs(plan=retention, key_arn=self._key_arn),
+                ResourceOptions(parent=self),
+            )
+            for name, retention in wanted.items()
+        }
+
+    def _declare_file_systems(self) -> dict[str, Lustre]:
+        return {
+            plan.name: Lustre(
+                f"storage-{plan.name}",
+                LustreArgs(
+                    plan=plan,
+                    subnet_id=self._network.subnets[plan.subnet],
+                    group_id=self._access.security_groups[plan.security_group],
+                    key_arn=self._key_arn,
+                    bucket=None if plan.bucket is None else self._buckets[plan.bucket].bucket,
+                ),
+                ResourceOptions(parent=self),
+            )
+            for plan in self._plan.storage
+            if isinstance(plan, LustrePlan)
+        }
+
+    def _node_group(self, plan: AwsGroupPlan) -> NodeGroup:
+        return NodeGroup(
+            plan.name,
+            NodeGroupArgs(
+                plan=plan,
+                stack=self._plan.stack,
+                image_id=self._image(plan.image),
+                subnets=[self._network.subnets[subnet] for subnet in plan.subnets],
+                group_id=self._access.security_groups[plan.security_group],
+                profile_arn=self._identity.profile_arn,
+                key_arn=self._key_arn,
+                key_name=self._access.key_name,
+                tags=self._plan.tags,
+                user_data=self._user_data(plan),
+            ),
+            ResourceOptions(parent=self),
+        )
+
+    def _image(self, plan: ImagePlan) -> Input[str]:
+        if plan.recorded is not None:
+            return plan.recorded
+        return ssm.get_parameter_output(name=plan.parameter, opts=InvokeOutputOptions(parent=self)).insecure_value
+
+    def _user_data(self, group: AwsGroupPlan) -> Output[str]:
+        storage = {name: bucket.bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
+        storage |= {name: files.address for name, files in self._file_systems.items()}
+        return user_data(
+            Boot(
+                group=group.name,
+                handover=told(self._plan, NO_LOGIN, "").to_json(),
+                storage=storage,
+                bucket=self._bundle.bucket,
+                key=self._bundle.key,
+                sha256=self._bundle.sha256,
+            )
+        )
+
+
+def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
+    """Declares the cluster and returns its handover as plain JSON."""
+    place = root / ".gpufleet" / plan.cloud / plan.stack
+    login = handover.Access(
+        user=plan.access.user, key_file=str(place / "key"), known_hosts_file=str(place / "known_hosts")
+    )
+    provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
+    opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack)])
+    cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
+    return Output.from_input(cluster.store).apply(lambda store: told(plan, login, store).to_json())
+
+
+def told(plan: AwsPlan, access: handover.Access, store: str) -> handover.Handover:
+    """The handover. Its nodes are found by their tags, since a fleet has no fixed members."""
+    return handover.Handover(
+        stack=plan.stack,
+        cloud=plan.cloud,
+        region=plan.region,
+        access=access,
+        nodes=(),
+        groups=tuple(
+            handover.Group(
+                name=group.name,
+                count=group.count,
+                gpu=group.gpu,
+                gpus_per_node=group.gpus_per_node,
+                fabric=group.fabric,
+            )
+            for group in plan.groups
+        ),
+        storage=tuple(handover.Storage(name=storage.name, path=storage.mount) for storage in plan.storage),
+        store=handover.Store(host=plan.store.group if plan.store else "", address=store),
+        environment=handover.Environment(python=NODE_PYTHON),
+    )

@@ -1,0 +1,78 @@
+"""Nodes that work as one: an EC2 Fleet.
+
+Source: EC2 API, CreateFleet: min_target_capacity and the single-zone, single-type options are for `instant` alone and
+are what makes it all or nothing; a fleet leaves its instances running unless told to end them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pulumi import Input, ResourceOptions
+from pulumi_aws import ec2
+
+from infra.clouds.aws.launch_template import NEWEST, dollars
+from infra.plan.aws import AwsGroupPlan, Gang, Spot
+
+if TYPE_CHECKING:
+    from pulumi_aws.ec2 import (
+        FleetLaunchTemplateConfigOverrideArgsDict,
+        FleetOnDemandOptionsArgsDict,
+        FleetSpotOptionsArgsDict,
+    )
+
+
+def fleet(
+    name: str,
+    plan: AwsGroupPlan,
+    gang: Gang,
+    template_id: Input[str],
+    subnets: Sequence[Input[str]],
+    opts: ResourceOptions,
+) -> ec2.Fleet:
+    """The fleet; its instances end with it."""
+    return ec2.Fleet(
+        name,
+        type=gang.fleet_type,
+        launch_template_configs=[
+            {
+                "launch_template_specification": {"launch_template_id": template_id, "version": NEWEST},
+                "overrides": [_override(plan, subnet) for subnet in subnets],
+            }
+        ],
+        target_capacity_specification={
+            "default_target_capacity_type": gang.capacity_type,
+            "total_target_capacity": gang.nodes,
+        },
+        spot_options=_spot(plan.market, gang) if isinstance(plan.market, Spot) else None,
+        on_demand_options=_on_demand(gang) if gang.capacity_type == "on-demand" else None,
+        replace_unhealthy_instances=gang.fleet_type == "maintain",
+        terminate_instances=True,
+        terminate_instances_with_expiration=True,
+        opts=opts,
+    )
+
+
+def _override(plan: AwsGroupPlan, subnet: Input[str]) -> FleetLaunchTemplateConfigOverrideArgsDict:
+    override: FleetLaunchTemplateConfigOverrideArgsDict = {"instance_type": plan.type, "subnet_id": subnet}
+    if isinstance(plan.market, Spot) and plan.market.max_price_usd_per_hour is not None:
+        override["max_price"] = dollars(plan.market.max_price_usd_per_hour)
+    return override
+
+
+def _spot(market: Spot, gang: Gang) -> FleetSpotOptionsArgsDict:
+    options: FleetSpotOptionsArgsDict = {
+        "allocation_strategy": market.strategy,
+        "instance_interruption_behavior": market.interruption,
+    }
+    if gang.fleet_type == "instant":
+        options["min_target_capacity"] = gang.nodes
+        options["single_availability_zone"] = options["single_instance_type"] = True
+    return options
+
+
+def _on_demand(gang: Gang) -> FleetOnDemandOptionsArgsDict | None:
+    if gang.fleet_type != "instant":
+        return None
+    return {"min_target_capacity": gang.nodes, "single_availability_zone": True, "single_instance_type": True}

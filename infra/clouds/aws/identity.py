@@ -1,0 +1,66 @@
+"""What a node may do at AWS: a role with one inline policy, made of the plan's statements and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws import iam
+
+from infra.clouds.aws.documents import assumed_by, policy
+from infra.clouds.aws.order import once
+from infra.plan.aws import Resource, Statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityArgs:
+    """What the role needs. buckets: their ARNs by the plan's names."""
+
+    plan: Sequence[Statement]
+    buckets: Mapping[str, Input[str]]
+    key_arn: Input[str]
+
+
+class Identity(ComponentResource):
+    """The nodes' role. profile_arn: of the instance profile that carries it, known once the role may do its work."""
+
+    profile_arn: Output[str]
+
+    def __init__(self, name: str, args: IdentityArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:aws:Identity", name, {}, opts)
+        mine = ResourceOptions(parent=self)
+        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=mine)
+        permissions = iam.RolePolicy(
+            f"{name}-permissions",
+            role=role.name,
+            policy=policy(*(_statement(statement, args) for statement in args.plan)),
+            opts=mine,
+        )
+        profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=mine)
+        self.profile_arn = once(profile.arn, permissions.id)
+        self.register_outputs({"profile_arn": self.profile_arn})
+
+
+def _statement(plan: Statement, args: IdentityArgs) -> dict[str, Any]:
+    condition = {"Condition": {"StringEquals": dict(plan.equals)}} if plan.equals else {}
+    return {
+        "Sid": plan.sid,
+        "Effect": "Allow",
+        "Action": list(plan.actions),
+        "Resource": [_arn(resource, args) for resource in plan.resources],
+        **condition,
+    }
+
+
+def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
+    match resource.kind:
+        case "bucket":
+            return args.buckets[resource.name]
+        case "objects":
+            return Output.concat(args.buckets[resource.name], "/*")
+        case "key":
+            return args.key_arn
+        case "anything":
+            return "*"

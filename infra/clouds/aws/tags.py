@@ -1,0 +1,23 @@
+"""Every resource says which stack made it, and by which name: what a killed deployment left is found again by these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulumi import ResourceTransformation, ResourceTransformationArgs, ResourceTransformationResult
+
+LOGICAL_NAME = "gpufleet:name"  # the stack's own tags come from the plan, through the provider's default tags
+ENTRANCE = "gpufleet:entrance"  # of the machines that stand in the internet because people come in by them
+
+
+def named(stack: str) -> ResourceTransformation:
+    """Gives every resource that takes tags its logical name, and the name that the console shows."""
+
+    def transformation(args: ResourceTransformationArgs) -> ResourceTransformationResult | None:
+        own = args.props.get("tags", ())
+        if not (own is None or isinstance(own, Mapping)):
+            return None  # takes none, or, as a scaling group does, in a form of its own
+        tags = {"Name": f"{stack}-{args.name}", LOGICAL_NAME: args.name, **(own or {})}
+        return ResourceTransformationResult({**args.props, "tags": tags}, args.opts)
+
+    return transformation

@@ -1,0 +1,58 @@
+"""User data is no place for secrets: every process of the node, and whoever may describe it, reads it.
+
+Sources: EC2 User Guide, "Run commands when you launch an EC2 instance with user data input" (not protected); the
+documented forms of AWS's, GitHub's, GitLab's, Hugging Face's and Slack's tokens.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+from infra.graph.policy.rule import Resource, Stack, Violation, rule
+from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
+
+KEYS = ("userData", "userDataBase64")
+GZIP = b"\x1f\x8b"
+SECRETS = {
+    "an access key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    "a token of GitHub": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})",
+    "a token of GitLab": r"\bglpat-[\w-]{16,}",
+    "a token of Hugging Face": r"\bhf_[A-Za-z0-9]{30,}",
+    "a token of Slack": r"\bxox[abprs]-[\w-]{10,}",
+    "a signed web token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.",
+    "a password in an address": r"\b[a-z][a-z0-9+.-]*://[^\s/:@$]+:[^\s/@$]+@",
+    "a secret": (
+        r"(?i)(?:password|passwd|passphrase|secret_?access_?key|api_?key|access_?token|auth_?token|secret|token)"
+        r"[\"']?\s*[=:]\s*[\"']?(?![$<{\[\"'])[^\s\"'$]{8,}"
+    ),
+}
+
+
+@rule("secrets-in-user-data", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE)
+def secrets_in_user_data(resource: Resource, stack: Stack) -> Iterator[Violation]:
+    for key in KEYS:
+        text = _text(resource.inputs.get(key))
+        for what, pattern in SECRETS.items():
+            if re.search(pattern, text):
+                yield key, f"seems to hold {what}: everybody who may describe the node reads it; let its role fetch it"
+                break
+
+
+def _text(value: Any) -> str:
+    """User data as the node sees it: plain, base64 or compressed."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        content = b64decode(value, validate=True)
+    except binascii.Error:
+        return value
+    try:
+        return (zlib.decompress(content, wbits=31) if content.startswith(GZIP) else content).decode(errors="replace")
+    except zlib.error:
+        return value

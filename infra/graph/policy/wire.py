@@ -1,0 +1,49 @@
+"""Reading wire values: the same fact may come as a truth value, a word, a number or a list, or not be known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+LAUNCH_CONFIGURATION = "aws:ec2/launchConfiguration:LaunchConfiguration"
+INSTANCE = "aws:ec2/instance:Instance"
+SPOT_INSTANCE = "aws:ec2/spotInstanceRequest:SpotInstanceRequest"
+FLEET = "aws:ec2/fleet:Fleet"
+GROUP = "aws:autoscaling/group:Group"
+BUCKET = "aws:s3/bucket:Bucket"
+
+
+def true(value: Any) -> bool:
+    """Whether a flag is surely set; EC2's launch templates spell flags as words."""
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def false(value: Any) -> bool:
+    """Whether a flag is surely not set; an unknown is neither."""
+    return value is None or value is False or (isinstance(value, str) and value.lower() in ("false", ""))
+
+
+def number(value: Any) -> int | None:
+    """A whole number, also as text; None for what is no number, or not known."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value)
+    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else None
+
+
+def items(value: Any) -> list[Any]:
+    """A list whatever it came as; an unknown list is one unknown item."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A nested input; one that is missing or unknown has nothing in it, so nothing that would make it safe."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def nested(inputs: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects of a list input, each with its path."""
+    for i, item in enumerate(items(inputs.get(key))):
+        yield f"{key}[{i}]", mapping(item)
