@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from infra.plan import Finding, decide, described
+from infra.plan import decide, described
 from infra.plan.plan import Cost, Plan
 from infra.spec import StackFile
 from ops import cluster
@@ -53,10 +53,8 @@ def text(planned: Planned) -> str:
 
 def finding_line(planned: Planned, finding: dict[str, str]) -> str:
     """A rule's finding with its place in the stack file; the policy's with the resource that it is about."""
-    told = Finding(**finding)
-    if told in planned.decided.findings:
-        return described(told, planned.file)
-    return f"{told.path}: {told.message} [{told.rule}]"
+    by_rule = next((told for told in planned.decided.findings if told.to_json() == finding), None)
+    return described(by_rule, planned.file) if by_rule else "{path}: {message} [{rule}]".format(**finding)
 
 
 def price_line(cost: Cost) -> str:
