@@ -48,12 +48,14 @@ class Batching:
     micro_batch: most samples a rank runs through the model at once; accumulation follows. 0: its whole share.
     workers: threads that prepare batches ahead; 0: in the loop, which is as fast for a set held in memory.
     shift: most pixels a training image is moved at random along each axis.
+    warp: most that is added to each entry of the 2 × 2 map a training image is turned, stretched and slanted by.
     """
 
     global_batch: Count
     micro_batch: Whole = 0
     workers: Whole = 0
     shift: Annotated[int, Limit(lambda n: 0 <= n <= 8, "must be 0 to 8 pixels")] = 0
+    warp: Annotated[float, Limit(lambda x: 0 <= x <= 0.5, "must be 0 to 0.5")] = 0.0
 
     def rules(self) -> Mistakes:
         if self.micro_batch > self.global_batch:

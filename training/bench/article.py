@@ -17,29 +17,38 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Digits(Dataset):
-    """Images one by one: from array to PIL, shifted at random, to tensor, normalised."""
+    """Images one by one: from array to PIL, a random affine map, to tensor, normalised.
 
-    def __init__(self, images: np.ndarray, labels: np.ndarray, *, mean: float, std: float, shift: int) -> None:
+    shift: most pixels of the random move. warp: most that is added to each entry of the random 2 × 2 map.
+    """
+
+    def __init__(
+        self, images: np.ndarray, labels: np.ndarray, *, mean: float, std: float, shift: int, warp: float
+    ) -> None:
         self.images, self.labels = images, labels
-        self.mean, self.std, self.shift = mean, std, shift
+        self.mean, self.std, self.shift, self.warp = mean, std, shift, warp
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        image = Image.fromarray(self.images[index], mode="L")
-        if self.shift:
-            dx, dy = np.random.randint(-self.shift, self.shift + 1, size=2)
-            image = image.transform(image.size, Image.Transform.AFFINE, (1, 0, dx, 0, 1, dy))
+        image = self.moved(Image.fromarray(self.images[index]))
         tensor = torch.from_numpy(np.array(image, dtype=np.float32)).unsqueeze(0)
         return (tensor - self.mean) / self.std, int(self.labels[index])
+
+    def moved(self, image: Image.Image) -> Image.Image:
+        (a, b), (d, e) = np.eye(2) + np.random.uniform(-self.warp, self.warp, size=(2, 2))
+        dx, dy = np.random.randint(-self.shift, self.shift + 1, size=2)
+        x, y = image.width / 2, image.height / 2
+        around_the_middle = (a, b, x - a * x - b * y + dx, d, e, y - d * x - e * y + dy)
+        return image.transform(image.size, Image.Transform.AFFINE, around_the_middle, Image.Resampling.BILINEAR)
 
 
 def train(model: nn.Module, digits: Digits, *, batch: int, steps: int, lr: float, save_every: int, file: Path) -> float:
     """Train for so many steps; returns the last running loss."""
     loader = DataLoader(digits, batch_size=batch, shuffle=True, drop_last=True)
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     step = 0
     running_loss = 0.0
     while True:

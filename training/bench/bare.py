@@ -26,7 +26,8 @@ class Bare:
         self.mean, self.scale = found.mean, 1 / found.std
         model = models.build(job.model, found, job.seed).to(memory_format=self.layout)
         self.model = DistributedDataParallel(model, gradient_as_bucket_view=True, forward_sync_buffers=False)
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=job.optimizer.lr, momentum=0.9)
+        rate, decay = job.optimizer.lr, job.optimizer.weight_decay
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)
         self.rank, self.world, self.batch = dist.get_rank(), dist.get_world_size(), job.data.global_batch
         self.step = 0
 

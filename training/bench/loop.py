@@ -45,7 +45,7 @@ def measure(rounds: int) -> Figure:
 def job(out: str, rounds: int) -> Job:
     """The shipped MNIST-5k job, long enough for a first turn to warm up and `rounds` that count."""
     steps = STEPS * (rounds + 2)
-    plain = ["data.shift=0", "optimizer.weight_decay=0", "optimizer.nesterov=false", "optimizer.schedule=constant"]
+    plain = ["data.shift=0", "data.warp=0", "optimizer.kind=adamw", "optimizer.schedule=constant"]
     return load("mnist", [f"out={out}", f"steps={steps}", f"checkpoint.every_steps={10 * steps}", *plain])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from training import data, models
 from training.bench import article
 from training.bench.figure import Figure, spread
-from training.config import Job, load
+from training.config import Job, Mnist5k, load
 from training.loop import train
 from training.report import Report, Start
 
@@ -38,7 +38,7 @@ class Clock(Report):
 
 def measure(rounds: int) -> Figure:
     """How many times as fast our job is."""
-    made = load("mnist", [f"steps={STEPS}", f"checkpoint.every_steps={SAVE_EVERY}"])
+    made = load("mnist", [f"steps={STEPS}", f"checkpoint.every_steps={SAVE_EVERY}", "optimizer.kind=adamw"])
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds + 1):
@@ -69,13 +69,15 @@ def our_turn(made: Job) -> float:
 def their_turn(made: Job, file: Path) -> float:
     """Seconds of the article's loop over the same number of steps."""
     found = data.load(made.data, made.seed)
+    assert isinstance(made.data, Mnist5k)
     model = models.build(made.model, found, made.seed)
     digits = article.Digits(
         found.train.images[:, 0].numpy(),
         found.train.labels.numpy(),
         mean=found.mean,
         std=found.std,
-        shift=getattr(made.data, "shift", 0),
+        shift=made.data.shift,
+        warp=made.data.warp,
     )
     start = time.perf_counter()
     article.train(

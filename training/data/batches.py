@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from training.config import Job
-from training.data.images import ImageSet, shifted
+from training.data.augment import shifted, warped
+from training.data.images import ImageSet
 from training.data.order import Indices, global_batch, share
 
 
@@ -50,6 +51,8 @@ class Batches:
         images = data.images[places]
         if self.wanted.shift:
             images = shifted(images, self.seed, step, indices, self.wanted.shift)
+        if self.wanted.warp:
+            images = warped(images, self.seed, step, indices, self.wanted.warp)
         inputs = self.source.normalised(images).contiguous(memory_format=self.memory_format)
         return Part(inputs=inputs, labels=data.labels[places], last=last)
 

@@ -33,9 +33,9 @@ def share(indices: Indices, which: int, ways: int) -> Indices:
     return indices[which::ways]
 
 
-def counters(seed: int, step: int, indices: Indices) -> npt.NDArray[np.uint64]:
-    """64 random bits a sample as a function of (seed, step, index) alone (SplitMix64, Steele et al. 2014)."""
-    start = np.random.Philox(key=[seed, step]).random_raw(1)[0]
+def counters(seed: int, step: int, indices: Indices, stream: int = 0) -> npt.NDArray[np.uint64]:
+    """64 random bits a sample as a function of (seed, step, index) and stream (SplitMix64, Steele et al. 2014)."""
+    start = np.random.Philox(key=[seed, step]).random_raw(stream + 1)[stream]
     bits = indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -25,6 +25,10 @@ class Cnn(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        nn.init.normal_(self.classifier.weight, std=0.01)
+        nn.init.zeros_(self.classifier.bias)
 
     def forward(self, images: Tensor) -> Tensor:
         """Images [batch, channels, image_size, image_size] → logits [batch, classes]."""

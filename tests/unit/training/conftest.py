@@ -40,7 +40,7 @@ lr = 0.002
 
 @pytest.fixture(autouse=True, scope="session")
 def _ready_to_fork() -> None:
-    """Ranks inherit no pool of threads (equal bits need equal counts), and what every optimizer imports they inherit."""
+    """Ranks inherit no pool of threads (equal bits need equal counts), but what every optimizer imports."""
     torch.set_num_threads(1)
     import_module("torch._dynamo")
 

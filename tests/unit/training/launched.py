@@ -31,7 +31,7 @@ samples = 256
 held_out = 32
 [optimizer]
 kind = "sgd"
-lr = 0.05
+lr = 0.01
 [parallel]
 shards = 2
 [checkpoint]

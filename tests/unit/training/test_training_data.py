@@ -10,8 +10,9 @@ import torch
 
 from training.config import Synthetic
 from training.data import mnist5k, synthetic
+from training.data.augment import shifted, warped
 from training.data.batches import Batches, ahead
-from training.data.images import DataError, shifted
+from training.data.images import DataError
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,19 @@ def test_a_shift_keeps_the_channels_apart():
     moved = shifted(images, 1, 0, np.arange(4), 1)
 
     assert all(set(moved[:, channel].flatten().tolist()) <= {0, channel + 1} for channel in range(3))
+
+
+def test_a_warp_keeps_the_middle_and_depends_on_its_index_alone():
+    images = torch.zeros(50, 1, 9, 9, dtype=torch.uint8)
+    images[:, 0, 4, 2:7] = 200
+    indices = np.arange(100, 150)
+
+    bent = warped(images, 1, 3, indices, 0.3)
+
+    assert bool((bent[:, 0, 4, 4] > 100).all())
+    assert len({image.numpy().tobytes() for image in bent}) == 50
+    assert torch.equal(warped(images[5:7], 1, 3, indices[5:7], 0.3), bent[5:7])
+    assert torch.allclose(warped(images, 1, 3, indices, 0.0), images.float(), atol=1e-2)
 
 
 def test_made_up_images_are_a_function_of_the_seed():

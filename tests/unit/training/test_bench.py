@@ -1,0 +1,91 @@
+"""The benchmarks' own arithmetic and words; what they measure is no test's business."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from training import bench, data, models
+from training.bench import article
+from training.bench.figure import BenchError, Figure
+from training.bench.loop import STEPS, Turns, job
+
+
+def figure(value: float) -> Figure:
+    return Figure(name="loop", what="ours against theirs", value=value, goal=0.97, rows={"ours": "1 ms"}, settings={})
+
+
+def test_a_figure_is_reached_at_its_goal() -> None:
+    assert figure(0.97).verdict == "reached"
+    assert figure(0.9699).verdict == "missed"
+
+
+def test_a_missed_figure_is_told_and_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "measured", lambda name, turns: figure(0.5))
+
+    assert bench.main(["bench", "loop"]) == 0
+    text = capsys.readouterr().out
+    assert bench.main(["bench", "loop", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert "result                0.500, goal 0.97 or more: missed" in text
+    assert torch.__version__ in text
+    assert told["figures"][0]["verdict"] == "missed"
+    assert told["machine"]["torch"] == torch.__version__
+
+
+def test_one_that_cannot_be_run_says_why(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(name: str, turns: int) -> Figure:
+        raise BenchError("a rank ended with exit code 1")
+
+    monkeypatch.setattr(bench, "measured", fail)
+
+    assert bench.main(["bench", "loop"]) == 1
+    assert capsys.readouterr().err == "bench: a rank ended with exit code 1\n"
+
+
+@pytest.mark.parametrize("wrong", [["bench", "speed"], ["bench"], ["bench", "loop", "--rounds", "4"]])
+def test_a_wrong_name_or_too_few_rounds_is_refused(wrong: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(wrong)
+
+
+def test_both_loops_do_the_same_number_of_steps_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+
+    class Counted:
+        def __init__(self, made: object) -> None: ...
+
+        def run(self, steps: int) -> None:
+            done.append(steps)
+
+    monkeypatch.setattr("training.bench.bare.Bare", Counted)
+    made = job("out", 5)
+    turns = Turns(made, 5)
+
+    assert made.steps is not None
+    assert not any(turns.requested() for _ in range(made.steps))
+    assert done == [STEPS] * 6  # the first warms up
+    assert {side: len(seconds) for side, seconds in turns.seconds.items()} == {"ours": 5, "bare": 5}
+
+
+def test_the_article_learns(tmp_path: Path) -> None:
+    made = job("out", 5)
+    found = data.load(made.data, made.seed)
+    images, labels = found.train.images[:, 0].numpy(), found.train.labels.numpy()
+    digits = article.Digits(images, labels, mean=found.mean, std=found.std, shift=1, warp=0.1)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    model = models.build(made.model, found, made.seed)
+    file = tmp_path / "article.pt"
+
+    loss = article.train(model, digits, batch=32, steps=30, lr=made.optimizer.lr, save_every=10, file=file)
+
+    assert loss < 2.0  # 2.3 is a guess among ten classes
+    assert torch.load(file)["step"] == 30
