@@ -39,6 +39,10 @@ class Project:
         """The handover as a file: what a playbook works from."""
         return self.state / "handover" / f"{stack}.json"
 
+    def engine_state(self, stack: str) -> Path:
+        """The engine's own record of the stack, where the backend is the project's."""
+        return self.state / "pulumi" / ".pulumi" / "stacks" / "gpufleet" / f"{stack}.json"
+
     def since(self, stack: str) -> Path:
         """When the stack came up, in seconds since 1970."""
         return self.state / "handover" / f"{stack}.since"

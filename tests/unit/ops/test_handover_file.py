@@ -1,0 +1,62 @@
+"""When the handover that `up` wrote down may be believed without asking the engine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from infra.handover import Access, Environment, Handover, Store
+from ops import cluster
+from ops.engine import Engine
+from ops.project import Project
+
+TOLD = Handover(
+    stack="x",
+    cloud="local",
+    region=None,
+    access=Access(user="me", key_file="/k", known_hosts_file="/h"),
+    nodes=(),
+    groups=(),
+    storage=(),
+    store=Store(host="control", address="127.0.0.1"),
+    environment=Environment(python="/p"),
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Its engine knows the stack, but tells another user than the file does."""
+    project = Project(tmp_path)
+    project.handover("x").parent.mkdir(parents=True)
+    project.handover("x").write_text(TOLD.model_dump_json())
+    project.engine_state("x").parent.mkdir(parents=True)
+    project.engine_state("x").write_text("{}")
+    engines = TOLD.model_copy(update={"access": Access(user="engine", key_file="/k", known_hosts_file="/h")})
+    monkeypatch.setattr(Engine, "output", lambda self, name: engines.model_dump(mode="json"))
+    return project
+
+
+def at(file: Path, seconds: int) -> None:
+    os.utime(file, (seconds, seconds))
+
+
+def test_the_file_serves_while_the_engines_state_is_older(project: Project) -> None:
+    at(project.engine_state("x"), 100)
+    at(project.handover("x"), 200)
+
+    assert cluster.handover(project, "x").access.user == "me"
+
+
+def test_a_newer_state_of_the_engine_is_asked_for(project: Project) -> None:
+    at(project.engine_state("x"), 300)
+    at(project.handover("x"), 200)
+
+    assert cluster.handover(project, "x").access.user == "engine"
+
+
+def test_a_backend_elsewhere_is_always_asked(project: Project) -> None:
+    project.engine_state("x").unlink()
+
+    assert cluster.handover(project, "x").access.user == "engine"
