@@ -21,17 +21,11 @@ def draw(metrics: Path, picture: Path, title: str) -> None:
     left.grid(alpha=0.25)
     handles = left.plot([r["step"] for r in train], [r["loss"] for r in train], color="tab:blue", label="loss")
     if held_out:
-        right = left.twinx()
-        right.set_ylabel("held-out accuracy, %")
         percent = [100 * r["accuracy"] for r in held_out]
+        right = left.twinx()
+        right.set(ylabel="held-out accuracy, %", ylim=(min(90, min(percent) - 2), 100.5))
         handles += right.plot([r["step"] for r in held_out], percent, "o-", color="tab:orange", label="accuracy")
-        right.annotate(
-            f"{percent[-1]:.1f} %",
-            (held_out[-1]["step"], percent[-1]),
-            textcoords="offset points",
-            xytext=(-6, -14),
-            ha="right",
-        )
-    left.legend(handles=handles, loc="center right")
+        right.set_title(f"{percent[-1]:.1f} %", loc="right", color="tab:orange")
+    left.legend(handles=handles, loc="lower left")
     figure.savefig(picture, dpi=120)
     plt.close(figure)
