@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from infra.plan.plan import GroupPlan
+
 
 class _Told(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +48,11 @@ class Group(_Told):
     gpu: str | None
     gpus_per_node: int
     fabric: str
+
+    @classmethod
+    def of(cls, plan: GroupPlan) -> Group:
+        """What is told of a planned group, the same on every cloud."""
+        return cls(name=plan.name, count=plan.count, gpu=plan.gpu, gpus_per_node=plan.gpus_per_node, fabric=plan.fabric)
 
 
 class Storage(_Told):

@@ -164,16 +164,7 @@ def told(plan: AwsPlan, access: handover.Access, store: str) -> handover.Handove
         region=plan.region,
         access=access,
         nodes=(),
-        groups=tuple(
-            handover.Group(
-                name=group.name,
-                count=group.count,
-                gpu=group.gpu,
-                gpus_per_node=group.gpus_per_node,
-                fabric=group.fabric,
-            )
-            for group in plan.groups
-        ),
+        groups=tuple(map(handover.Group.of, plan.groups)),
         storage=tuple(handover.Storage(name=storage.name, path=storage.mount) for storage in plan.storage),
         store=handover.Store(host=plan.store.group if plan.store else "", address=store),
         environment=handover.Environment(python=NODE_PYTHON),

@@ -101,16 +101,7 @@ def _handover(plan: LocalPlan, root: Path, host_keys: dict[str, str]) -> handove
             )
             for node in plan.nodes
         ),
-        groups=tuple(
-            handover.Group(
-                name=group.name,
-                count=group.count,
-                gpu=group.gpu,
-                gpus_per_node=group.gpus_per_node,
-                fabric=group.fabric,
-            )
-            for group in plan.groups
-        ),
+        groups=tuple(map(handover.Group.of, plan.groups)),
         storage=tuple(
             handover.Storage(name=storage.name, path=storage.mount if real else str(place / "storage" / storage.name))
             for storage in plan.storage
