@@ -46,7 +46,8 @@ def job(out: str, rounds: int) -> Job:
     """The shipped MNIST-5k job, long enough for a first turn to warm up and `rounds` that count."""
     steps = STEPS * (rounds + 2)
     plain = ["data.shift=0", "data.warp=0", "optimizer.kind=adamw", "optimizer.schedule=constant"]
-    return load("mnist", [f"out={out}", f"steps={steps}", f"checkpoint.every_steps={10 * steps}", *plain])
+    never = [f"checkpoint.every_steps={10 * steps}", f"eval.every_steps={10 * steps}"]
+    return load("mnist", [f"out={out}", f"steps={steps}", *never, *plain])
 
 
 def turns(out: str, rounds: int) -> dict[str, list[float]]:
