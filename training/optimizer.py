@@ -16,8 +16,8 @@ def build(wanted: config.Sgd | config.AdamW, model: nn.Module) -> torch.optim.Op
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": wanted.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     if isinstance(wanted, config.AdamW):
-        return torch.optim.AdamW(groups, lr=wanted.lr, betas=(wanted.beta1, wanted.beta2))
-    return torch.optim.SGD(groups, lr=wanted.lr, momentum=wanted.momentum, nesterov=wanted.nesterov)
+        return torch.optim.AdamW(groups, lr=wanted.lr, betas=(wanted.beta1, wanted.beta2), fused=True)
+    return torch.optim.SGD(groups, lr=wanted.lr, momentum=wanted.momentum, nesterov=wanted.nesterov, fused=True)
 
 
 def learning_rate(wanted: config.Scheduled, step: int, steps: int) -> float:
