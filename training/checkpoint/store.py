@@ -60,7 +60,8 @@ class Store:
         """Writes and commits the checkpoint of a step, durable on return; about: JSON values for the manifest."""
         final = self.root / f"step-{step:08d}"
         aside = self.root / f".writing-{final.name}-{os.getpid()}"
-        shutil.rmtree(aside, ignore_errors=True)
+        if aside.exists():  # of an earlier try of this process
+            shutil.rmtree(aside)
         aside.mkdir()
         files = {"rank-0.pt": write(aside / "rank-0.pt", tensors)}
         body = {"version": 1, "step": step, "torch": torch.__version__, "files": files, "about": dict(about)}
@@ -91,7 +92,8 @@ class Store:
     def set_aside(self, folder: Path) -> None:
         """Takes a damaged checkpoint out of the way, for a person to look at."""
         resting = self.root / f"damaged-{folder.name}"
-        shutil.rmtree(resting, ignore_errors=True)
+        if resting.exists():
+            shutil.rmtree(resting)
         folder.rename(resting)
 
     def clear_unfinished(self) -> None:
