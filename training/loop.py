@@ -16,7 +16,7 @@ from training.checkpoint.state import State
 from training.config import Job
 from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
-from training.dist import Ranks, connect, parallel, warm_up
+from training.dist import Agreement, Ranks, connect, parallel, warm_up
 from training.dist.ranks import STEP_SECONDS
 from training.evaluation import evaluate
 from training.meter import Meter
@@ -86,10 +86,11 @@ class Run:
         self.tell_start()
         if any(ranks.vote(self.stop.requested()).result()):
             return self.stopped(self.done)
+        agreement = Agreement(ranks, self.done)
         with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
             for step, parts in enumerate(batches, self.done + 1):
                 loss = self.gradients(parts)
-                vote = ranks.vote(self.stop.requested(), self.checkpoints.due(step))  # travels while the step goes on
+                agreement.ask(step, stop=self.stop.requested(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
                 self.precision.step(optimizer)
                 optimizer.zero_grad(set_to_none=True)
@@ -99,10 +100,10 @@ class Run:
                     self.settle()
                 if step % job.log_every == 0 or step == self.steps:
                     self.tell_step(step, loss)
-                stopping, saving = vote.result()
+                stopping, saving = agreement.settled()
                 if stopping:
                     return self.stopped(step)
-                if saving:
+                if saving or self.checkpoints.due(step):
                     self.checkpoints.save(step)
                 if self.evaluation_due(step) and not self.evaluated(step):
                     return self.stopped(step)

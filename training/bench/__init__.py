@@ -22,7 +22,7 @@ from training.bench.figure import BenchError, Figure, machine
 
 TURNS = ("loop", "naive")
 NAMES = (*TURNS, "accuracy")
-LEAST_ROUNDS = 5
+LEAST_ROUNDS, USUAL_ROUNDS = 5, 10
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument(
-        "--rounds", type=rounds, default=LEAST_ROUNDS, metavar="K", help="turns of each side (%(default)s)"
+        "--rounds", type=rounds, default=USUAL_ROUNDS, metavar="K", help="turns of each side (%(default)s)"
     )
     asked = parser.parse_args(argv[1:])
     try:

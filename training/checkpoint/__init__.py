@@ -94,12 +94,14 @@ class Checkpoints:
                 raise self._job.refusal(key, f"{change}; set another out, or remove that folder")
 
     def due(self, step: int) -> bool:
-        """Whether rank 0 wants a periodic save after this step; by the clock only rank 0 can say."""
-        policy = self._job.checkpoint
-        if policy.every_steps is not None:
-            return step % policy.every_steps == 0
-        waited = time.monotonic() - self._saved_at
-        return policy.every_seconds is not None and self._ranks.rank == 0 and waited >= policy.every_seconds
+        """Whether the job asks for a save after this step; every rank knows."""
+        every = self._job.checkpoint.every_steps
+        return every is not None and step % every == 0
+
+    def overdue(self) -> bool:
+        """Whether rank 0 wants a save by the clock; only it can say."""
+        seconds = self._job.checkpoint.every_seconds
+        return seconds is not None and self._ranks.rank == 0 and time.monotonic() - self._saved_at >= seconds
 
     def save(self, step: int) -> None:
         """Starts to save the state after so many steps; waits for the save before and one copy, not for the disk."""

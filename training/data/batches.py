@@ -49,10 +49,10 @@ class Batches:
         data = self.source.train
         places = torch.tensor(indices).to(data.labels.device, non_blocking=True)
         images = data.images[places]
-        if self.wanted.shift:
-            images = shifted(images, self.seed, step, indices, self.wanted.shift)
         if self.wanted.warp:
-            images = warped(images, self.seed, step, indices, self.wanted.warp)
+            images = warped(images, self.seed, step, indices, self.wanted.warp, self.wanted.shift)
+        elif self.wanted.shift:
+            images = shifted(images, self.seed, step, indices, self.wanted.shift)
         inputs = self.source.normalised(images).contiguous(memory_format=self.memory_format)
         return Part(inputs=inputs, labels=data.labels[places], last=last)
 

@@ -50,4 +50,4 @@ class ImageSet:
 
     def normalised(self, images: Tensor) -> Tensor:
         """Pixels of 0 to 255 → float32 of mean 0 and deviation 1, same shape."""
-        return (images.float() - self.mean) * (1.0 / self.std)
+        return torch.sub(images.float(), self.mean).mul_(1.0 / self.std)

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from torch import nn
 
 from training.config import Job
+from training.dist.agreement import Agreement
 from training.dist.ddp import Alone, Ddp
 from training.dist.parallel import Parallel
 from training.dist.ranks import Ranks, connect
 from training.dist.shards import Shards
 
-__all__ = ["Parallel", "Ranks", "connect", "parallel", "warm_up"]
+__all__ = ["Agreement", "Parallel", "Ranks", "connect", "parallel", "warm_up"]
 
 WARM_UP_STEPS = 2
 

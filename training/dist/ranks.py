@@ -21,22 +21,22 @@ CHUNK_BYTES = 256 * 2**20
 
 
 class Vote:
-    """Flags on their way to all ranks; `result` is the same everywhere: true where any rank said so."""
+    """Numbers on their way to all ranks; `result` is the same everywhere: of each the largest that any rank gave."""
 
-    def __init__(self, flags: Tensor, work: dist.Work | None) -> None:
-        self._flags, self._work = flags, work
+    def __init__(self, values: Tensor, work: dist.Work | None) -> None:
+        self._values, self._work = values, work
 
-    def result(self) -> list[bool]:
+    def result(self) -> list[int]:
         if self._work is not None:
             self._work.wait()
-        return [bool(flag) for flag in self._flags.tolist()]
+        return self._values.tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
     """Rank, world size and device. In a world of one there is no process group and nothing is sent.
 
-    control: a gloo group of all ranks for flags and checkpoints, apart from the gradients' group, so that an agreement
+    control: a gloo group of all ranks for agreements and checkpoints, apart from the gradients' group, so that an agreement
     needs no device and never waits behind a gradient.
     """
 
@@ -46,9 +46,9 @@ class Ranks:
     device: torch.device
     control: dist.ProcessGroup | None
 
-    def vote(self, *flags: bool) -> Vote:
+    def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
-        mine = torch.tensor(flags, dtype=torch.uint8)
+        mine = torch.tensor(values)
         work = dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True) if self.control else None
         return Vote(mine, work)
 

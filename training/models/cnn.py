@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class Cnn(nn.Module):
-    """A 5 × 5 convolution at every other pixel, two 3 × 3 convolutions with a pooling between, then one linear layer.
+    """A 5 × 5 and a 3 × 3 convolution at every other pixel, a 3 × 3 one at every pixel, then one linear layer.
 
     norm "none" has no statistic over a batch, so its gradient does not depend on how a global batch is cut; "batch"
     puts BatchNorm behind every convolution.
@@ -16,11 +16,10 @@ class Cnn(nn.Module):
         super().__init__()
         self.features = nn.Sequential(
             *convolution(channels, width, norm, size=5, stride=2),
-            *convolution(width, 2 * width, norm),
-            nn.MaxPool2d(2),
+            *convolution(width, 2 * width, norm, stride=2),
             *convolution(2 * width, 4 * width, norm),
         )
-        side = (image_size + 1) // 2 // 2
+        side = (image_size + 3) // 4
         self.classifier = nn.Linear(4 * width * side**2, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):

@@ -86,12 +86,20 @@ def test_a_warp_keeps_the_middle_and_depends_on_its_index_alone():
     images[:, 0, 4, 2:7] = 200
     indices = np.arange(100, 150)
 
-    bent = warped(images, 1, 3, indices, 0.3)
+    bent = warped(images, 1, 3, indices, 0.3, 0)
 
     assert bool((bent[:, 0, 4, 4] > 100).all())
     assert len({image.numpy().tobytes() for image in bent}) == 50
-    assert torch.equal(warped(images[5:7], 1, 3, indices[5:7], 0.3), bent[5:7])
-    assert torch.allclose(warped(images, 1, 3, indices, 0.0), images.float(), atol=1e-2)
+    assert torch.equal(warped(images[5:7], 1, 3, indices[5:7], 0.3, 0), bent[5:7])
+
+
+def test_a_warp_of_nothing_moves_as_a_shift_does():
+    images = torch.randint(0, 256, (50, 2, 9, 7), dtype=torch.uint8)
+    indices = np.arange(100, 150)
+
+    bent = warped(images, 1, 3, indices, 0.0, 2)
+
+    assert torch.allclose(bent, shifted(images, 1, 3, indices, 2).float(), atol=1e-2)
 
 
 def test_made_up_images_are_a_function_of_the_seed():

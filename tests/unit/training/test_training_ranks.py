@@ -12,9 +12,16 @@ from trained import After, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
+from training.dist import agreement
 from training.loop import train
 
 Ranks = Callable[..., list]
+
+
+@pytest.fixture
+def every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of these jobs takes less than a vote's time: without this a stop would come some steps later."""
+    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
 
 
 def stopped_after(job: Job, questions: int):
@@ -56,6 +63,7 @@ def test_ranks_equal_one_process_with_the_same_global_batch(
     assert results[0].world_size == world
 
 
+@pytest.mark.usefixtures("every_step_votes")
 @pytest.mark.parametrize("world", [2, 3])
 @pytest.mark.parametrize("settings", [(), ("model.norm=batch", "data.micro_batch=3", "model.width=8")])
 def test_resumed_ranks_equal_uninterrupted_ones_bit_for_bit(
@@ -73,6 +81,7 @@ def test_resumed_ranks_equal_uninterrupted_ones_bit_for_bit(
     assert [line["step"] for line in metrics(job) if "loss" in line] == list(range(1, 13))
 
 
+@pytest.mark.usefixtures("every_step_votes")
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_shards_give_the_same_bits_on_4_3_2_and_1_ranks_and_in_turn(small: Callable[..., Job], ranks: Ranks, norm: str):
     shards = ("parallel.shards=5", "data.micro_batch=2", f"model.norm={norm}")
@@ -87,12 +96,23 @@ def test_shards_give_the_same_bits_on_4_3_2_and_1_ranks_and_in_turn(small: Calla
     assert {train(job).digest} == straight
 
 
+@pytest.mark.usefixtures("every_step_votes")
 def test_one_rank_that_is_asked_to_stop_stops_all_at_the_same_step(small: Callable[..., Job], ranks: Ranks):
     results = ranks(3, stopped_by_rank_1, small(), 6)
 
     assert {(result.steps, result.finished) for result in results} == {(6, False)}
 
 
+def test_a_vote_costs_a_message_in_many_short_steps_and_is_still_heard(small: Callable[..., Job], ranks: Ranks):
+    job = small("steps=5000", "log_every=1000")
+
+    results = ranks(2, stopped_by_rank_1, job, 6)
+
+    assert len({result.steps for result in results}) == 1
+    assert 6 < results[0].steps < 5000
+
+
+@pytest.mark.usefixtures("every_step_votes")
 def test_each_node_with_its_own_disk_keeps_a_copy_and_any_of_them_is_enough(small: Callable[..., Job], ranks: Ranks):
     straight = ranks(2, train, small("model.norm=batch", out="straight"))[0]
     job = small("model.norm=batch", "checkpoint.every_steps=3", out="nodes")
@@ -107,6 +127,7 @@ def test_each_node_with_its_own_disk_keeps_a_copy_and_any_of_them_is_enough(smal
     assert (job.out / "new" / "checkpoints" / "step-00000012").is_dir()
 
 
+@pytest.mark.usefixtures("every_step_votes")
 def test_the_newest_checkpoint_of_any_node_wins(small: Callable[..., Job], ranks: Ranks):
     job = small("checkpoint.every_steps=3", out="nodes")
     ranks(2, own_folder, job, ["a", "b"], 6)

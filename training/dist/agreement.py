@@ -1,0 +1,47 @@
+"""What the ranks agree on in the middle of a run, at steps that all of them know without asking."""
+
+from __future__ import annotations
+
+import time
+
+from training.dist.ranks import Ranks, Vote
+
+VOTE_SECONDS = 0.25  # a spot notice gives two minutes; a message to every rank costs up to a millisecond
+
+
+class Agreement:
+    """Stopping and saving, put to the vote about every VOTE_SECONDS.
+
+    Each vote also settles when the next one is: after the fewest steps that any rank expects to do in that time. So
+    stopping costs the same however short a step is. A rank alone has nobody to ask and decides at every step.
+    """
+
+    def __init__(self, ranks: Ranks, done: int) -> None:
+        self._ranks = ranks
+        self._next = done + 1
+        self._last, self._voted_at = done, time.monotonic()
+        self._stop = self._save = False
+        self._vote: Vote | None = None
+
+    def ask(self, step: int, *, stop: bool, save: bool) -> None:
+        """Notes this rank's wishes after `step`; at a vote's step they start to travel while the step goes on."""
+        self._stop |= stop
+        self._save |= save
+        if step == self._next:
+            self._vote = self._ranks.vote(self._stop, self._save, -self._steps_until_next(step))
+
+    def _steps_until_next(self, step: int) -> int:
+        now = time.monotonic()
+        pace = (now - self._voted_at) / (step - self._last)
+        self._last, self._voted_at = step, now
+        return 1 if self._ranks.world == 1 else max(1, int(VOTE_SECONDS / pace))
+
+    def settled(self) -> tuple[bool, bool]:
+        """Whether all stop, and whether all save: the same on every rank; (False, False) between the votes."""
+        if self._vote is None:
+            return False, False
+        stop, save, wait = self._vote.result()
+        self._vote = None
+        self._next = self._last - wait
+        self._save = False
+        return bool(stop), bool(save)
