@@ -2,21 +2,24 @@
 
 The tables hold every AWS type with an NVIDIA GPU (p3 … p6, g4dn … g7e, gr6) and common sizes for a head node. They
 leave out what this project's driver, NCCL and PyTorch builds do not run on: Trainium and Inferentia (trn, inf), Gaudi
-(dl) and AMD (g4ad). Prices are on-demand prices of us-east-1, each with its day: spot prices move by the hour and
-belong in no table. An empty cell means that no trustworthy figure was found; it is never filled with a guess.
+(dl) and AMD (g4ad). Prices are on-demand prices, each with its day; spot prices move by the hour, so those of spot.csv
+are observations, and told as such. An empty cell means that no trustworthy figure was found; it is never filled with a
+guess. `gpufleet catalog refresh` writes the same tables from AWS's own answers.
 """
 
 from infra.catalog.catalog import Catalog, Rate, UnknownGpu, UnknownName, UnknownRegion, UnknownType, load
-from infra.catalog.rows import Gpu, InstanceType, Precision, Price
+from infra.catalog.rows import Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError
 
 __all__ = [
     "Catalog",
     "Gpu",
     "InstanceType",
+    "Offering",
     "Precision",
     "Price",
     "Rate",
+    "SpotPrice",
     "TableError",
     "UnknownGpu",
     "UnknownName",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from infra.catalog.rows import Gpu, InstanceType, Precision, Price
+from infra.catalog.rows import Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError, read, twice
 
 
@@ -56,6 +57,8 @@ class Catalog:
     types: tuple[InstanceType, ...]
     gpus: tuple[Gpu, ...]
     prices: tuple[Price, ...]
+    offerings: tuple[Offering, ...] = ()
+    spot: tuple[SpotPrice, ...] = ()
 
     def __post_init__(self) -> None:
         if problems := [*_duplicates(self), *_strangers(self), *_impossible(self)]:
@@ -72,6 +75,14 @@ class Catalog:
     @cached_property
     def _prices(self) -> dict[tuple[str, str], Price]:
         return {(price.type, price.region): price for price in self.prices}
+
+    @cached_property
+    def _offered(self) -> Mapping[str, Set[str]]:
+        """The regions that have each type."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for offering in self.offerings:
+            found[offering.type].add(offering.region)
+        return found
 
     @cached_property
     def clouds(self) -> tuple[str, ...]:
@@ -102,6 +113,20 @@ class Catalog:
             raise UnknownRegion(region, self.regions)
         return self._prices.get((type_name, region))
 
+    def offered(self, type_name: str, region: str) -> bool | None:
+        """Whether any zone of the region has the type; None where nobody looked at that type, or that region."""
+        if type_name not in self._offered or region not in self._offering_regions:
+            return None
+        return region in self._offered[type_name]
+
+    @cached_property
+    def _offering_regions(self) -> Set[str]:
+        return {offering.region for offering in self.offerings}
+
+    def spot_prices(self, type_name: str, region: str) -> tuple[SpotPrice, ...]:
+        """What the type cost as spot in each zone that was watched."""
+        return tuple(price for price in self.spot if (price.type, price.region) == (type_name, region))
+
     def rate(self, gpu: Gpu, precision: Precision) -> Rate | None:
         """The measured rate; where nobody measured, the dense peak times `least_measured_share`; None without a figure.
 
@@ -126,6 +151,8 @@ def load(folder: Path = Path(__file__).parent) -> Catalog:
         types=read(folder / "types.csv", InstanceType),
         gpus=read(folder / "gpus.csv", Gpu),
         prices=read(folder / "prices.csv", Price),
+        offerings=read(folder / "offerings.csv", Offering),
+        spot=read(folder / "spot.csv", SpotPrice),
     )
 
 
@@ -134,6 +161,10 @@ def _duplicates(catalog: Catalog) -> Iterator[str]:
     yield from (f"gpus.csv: {name} stands there twice" for name in twice(gpu.name for gpu in catalog.gpus))
     keys = twice((price.type, price.region) for price in catalog.prices)
     yield from (f"prices.csv: {name} in {region} stands there twice" for name, region in keys)
+    keys = twice((offering.type, offering.region) for offering in catalog.offerings)
+    yield from (f"offerings.csv: {name} in {region} stands there twice" for name, region in keys)
+    zones = twice((price.type, price.zone_id) for price in catalog.spot)
+    yield from (f"spot.csv: {name} in {zone} stands there twice" for name, zone in zones)
 
 
 def _strangers(catalog: Catalog) -> Iterator[str]:
@@ -141,9 +172,10 @@ def _strangers(catalog: Catalog) -> Iterator[str]:
     for kind in catalog.types:
         if kind.gpu is not None and kind.gpu not in gpus:
             yield f"types.csv: {kind.name} has the GPU {kind.gpu}, which is not in gpus.csv"
-    for price in catalog.prices:
-        if price.type not in types:
-            yield f"prices.csv: {price.type} is not in types.csv"
+    for table, rows in (("prices", catalog.prices), ("offerings", catalog.offerings), ("spot", catalog.spot)):
+        for name in dict.fromkeys(row.type for row in rows):
+            if name not in types:
+                yield f"{table}.csv: {name} is not in types.csv"
 
 
 def _impossible(catalog: Catalog) -> Iterator[str]:

@@ -124,3 +124,39 @@ class Price:
     on_demand_usd_per_hour: float
     source: str
     date: date
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offering:
+    """One row of offerings.csv: a region that has a type, and where in it.
+
+    zone_ids: availability zones by their ids (use1-az2), which mean the same zone in every account; names (us-east-1a)
+    do not. date: the day the source was read.
+    """
+
+    type: str
+    region: str
+    zone_ids: tuple[str, ...]
+    source: str
+    date: date
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotPrice:
+    """One row of spot.csv: what a type cost as spot in a zone (Linux).
+
+    usd_per_hour: the mean over time; least_usd_per_hour, most_usd_per_hour: the bounds. days: how many were watched, 0
+    for a single look. placement_score: 1 to 10, how likely a request is met; None where nobody asked. date: the last
+    day that was watched; of a look whose day is not recorded, the day the source was read.
+    """
+
+    type: str
+    region: str
+    zone_id: str
+    usd_per_hour: float
+    least_usd_per_hour: float
+    most_usd_per_hour: float
+    days: int
+    placement_score: int | None = None
+    source: str
+    date: date

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from datetime import date
 from pathlib import Path
@@ -40,6 +41,19 @@ def read(path: Path, row: type[Row]) -> tuple[Row, ...]:
     return tuple(found for found in rows if found is not None)
 
 
+def write(path: Path, rows: Sequence[object], row: type[Any]) -> None:
+    """Replaces a table by these rows, as a whole or not at all; `read` gives them back."""
+    columns = [field.name for field in fields(row)]
+    fresh = path.with_suffix(".new")
+    with fresh.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(columns)
+        lines.writerows([_written(getattr(each, column)) for column in columns] for each in rows)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
 def _row(
     row: type[Row], cells: dict[str, Callable[[str], Any]], line: list[str], place: str, problems: list[str]
 ) -> Row | None:
@@ -53,6 +67,17 @@ def _row(
         except ValueError as problem:
             problems.append(f"{place} {name}: {problem}")
     return row(**values) if len(values) == len(cells) else None
+
+
+def _written(value: Any) -> str:
+    """A value as the text of its cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ";".join(value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _cells(row: type[Any]) -> dict[str, Callable[[str], Any]]:
