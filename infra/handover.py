@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from infra.plan.plan import GroupPlan
+from infra.plan.plan import GroupPlan, StoragePlan
 
 
 class _Told(BaseModel):
@@ -18,7 +18,10 @@ class _Told(BaseModel):
 
 
 class Access(_Told):
-    """How to log in; both files are on the controlling computer."""
+    """How to log in; both files are on the controlling computer.
+
+    key_file: the private key of the key pair, empty where no login key is known to the nodes.
+    """
 
     user: str
     key_file: str
@@ -29,7 +32,8 @@ class Node(_Told):
     """One machine, as it really is.
 
     host_key: its SSH host key, `type base64`. prefix: the folder in front of its system paths: `/` on a machine of its
-    own; on a node that is only a process its own folder, since an unprivileged login cannot write /etc.
+    own; on a node that is only a process its own folder, since an unprivileged login cannot write /etc. proxy: the shell
+    command that carries SSH to it (`%h:%p`), empty where it is reached directly.
     """
 
     name: str
@@ -38,6 +42,7 @@ class Node(_Told):
     port: int
     host_key: str
     prefix: str
+    proxy: str = ""
 
 
 class Group(_Told):
@@ -56,10 +61,22 @@ class Group(_Told):
 
 
 class Storage(_Told):
-    """Shared storage, and the path where jobs find it on every node."""
+    """Shared storage, and the path where jobs find it on every node.
+
+    source: what is to be mounted there: of a `bucket` its name, of `lustre` its address (`<dns name>@tcp:/<mount
+    name>`); empty where the path is there as it is. options: of the mount, in the words of what mounts it.
+    """
 
     name: str
     path: str
+    kind: str = "folder"
+    source: str = ""
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, plan: StoragePlan, source: str) -> Storage:
+        """What is told of planned storage that nodes mount."""
+        return cls(name=plan.name, path=plan.mount, kind=plan.kind, source=source, options=plan.options)
 
 
 class Store(_Told):
@@ -75,8 +92,14 @@ class Environment(_Told):
     python: str
 
 
+class Kubernetes(_Told):
+    """The cluster whose nodes these are, by the name that its cloud knows it by."""
+
+    cluster: str
+
+
 class Handover(_Told):
-    """The whole cluster, as told."""
+    """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes."""
 
     version: Literal[1] = 1
     stack: str
@@ -88,6 +111,7 @@ class Handover(_Told):
     storage: tuple[Storage, ...]
     store: Store
     environment: Environment
+    kubernetes: Kubernetes | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, ready to be a stack output or a file."""

@@ -22,16 +22,18 @@ def plan_document(root: Path, stack: str) -> dict[str, Any]:
 
     Raises SpecError for a stack file that is wrong, and what the program raises.
     """
-    plan = decide(load(root, stack))
+    file = load(root, stack)
+    plan, budget = decide(file), file.spec.budget
     graph = Graph() if plan.errors else render(root, stack)
     rows = resources(graph)
+    violations = policy.check(rows, budget.hourly if budget else None)
     return {
         "stack": plan.stack,
         "cloud": plan.cloud,
         "region": plan.region,
         "resources": rows,
         "outputs": _plain(graph.outputs),
-        "findings": [finding.to_json() for finding in (*plan.findings, *policy.check(rows))],
+        "findings": [finding.to_json() for finding in (*plan.findings, *violations)],
         "cost": plan.cost.to_json(),
     }
 

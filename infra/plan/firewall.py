@@ -76,17 +76,21 @@ def outbound(groups: Sequence[str]) -> tuple[FirewallRule, ...]:
 
 
 def refuse_the_world(networks: Sequence[Network]) -> None:
-    """Raise OpenToTheWorld if one of them, or neighbours taken together, are wider than a /8.
+    """Raise OpenToTheWorld if SSH from these networks would be from `too_wide` ones."""
+    for whole in too_wide(networks):
+        raise OpenToTheWorld(
+            f"SSH would be open to {whole}; name the networks that people come from, each no wider than a /8"
+        )
+
+
+def too_wide(networks: Sequence[Network]) -> Iterator[Network]:
+    """Those of them, neighbours taken together, that are wider than a /8.
 
     The halves of the world are the world, and so is all of it but one address.
     """
     v4 = collapse_addresses(network for network in networks if isinstance(network, IPv4Network))
     v6 = collapse_addresses(network for network in networks if isinstance(network, IPv6Network))
-    for whole in (*v4, *v6):
-        if whole.prefixlen < WIDEST_PREFIX:
-            raise OpenToTheWorld(
-                f"SSH would be open to {whole}; name the networks that people come from, each no wider than a /8"
-            )
+    yield from (whole for whole in (*v4, *v6) if whole.prefixlen < WIDEST_PREFIX)
 
 
 def _ssh(

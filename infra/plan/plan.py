@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodePlan:
@@ -33,6 +35,11 @@ class GroupPlan:
     nodes: tuple[NodePlan, ...]
 
     @property
+    def size(self) -> str:
+        """How many of what, for people."""
+        return f"{self.count} × {self.name}"
+
+    @property
     def summary(self) -> str:
         """The group in one line, for people."""
         hardware = f"{self.gpus_per_node} × {self.gpu} each" if self.gpu else "no GPU"
@@ -47,6 +54,11 @@ class NetworkPlan:
     cidr: str
     gateway: str | None
 
+    @property
+    def summary(self) -> str:
+        """The network in one line, for people."""
+        return self.cidr + (f" · this computer is {self.gateway}" if self.gateway else "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalNetworkPlan(NetworkPlan):
@@ -57,11 +69,17 @@ class LocalNetworkPlan(NetworkPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class StoragePlan:
-    """Storage that every node shares, and the path where it is mounted."""
+    """Storage that every node shares, and the path where it is mounted. options: of the mount."""
 
     name: str
     kind: str
     mount: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The storage in one line, for people."""
+        return f"{self.kind} {self.name} → {self.mount}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +123,24 @@ class Cost:
     per_pflop_hour: float | None
     items: tuple[CostItem, ...]
 
+    @property
+    def monthly(self) -> float:
+        """What a month of expected hours costs."""
+        return self.hourly * HOURS_PER_MONTH
+
+    @property
+    def monthly_max(self) -> float:
+        """What a month of the dearest hours costs."""
+        return self.hourly_max * HOURS_PER_MONTH
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The items that the sums leave out, since no price of them is known."""
+        return tuple(item.name for item in self.items if item.hourly is None)
+
     def to_json(self) -> dict[str, Any]:
-        return _plain(asdict(self))
+        sums = {"monthly": self.monthly, "monthly_max": self.monthly_max, "missing": self.missing}
+        return _plain({**asdict(self), **sums})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +174,22 @@ class Plan:
     def place(self) -> str:
         """Where the cluster will be, for people."""
         return " ".join(filter(None, [self.cloud, self.region]))
+
+    @property
+    def headline(self) -> str:
+        """The cluster in one line for people, GPU nodes first."""
+        groups = sorted(self.groups, key=lambda group: group.gpu is None)
+        return " · ".join([self.stack, self.place, " + ".join(group.size for group in groups)])
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """What was decided for people, a concern a row."""
+        return (
+            ("network", self.network.summary),
+            *((group.name, group.summary) for group in self.groups),
+            *(("storage", storage.summary) for storage in self.storage),
+            ("access", self.access.summary),
+        )
 
     @property
     def nodes(self) -> tuple[NodePlan, ...]:

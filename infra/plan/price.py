@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from infra.plan.plan import Cost, CostItem, GroupPlan
 
-HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
-
 
 def local_cost(groups: Sequence[GroupPlan]) -> Cost:
     """Nodes on this computer: one free item a group."""

@@ -30,6 +30,15 @@ class BadVolume(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImageDisks:
+    """What a machine image says of disks: the device it boots from, its size, and where local disks are mounted."""
+
+    root_device: str
+    gib: int
+    scratch: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class VolumeNeed:
     """What is asked of a volume; speeds that are None are the least that do."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
+from infra.spec.aws_eks import Eks, strangers_to_eks
+from infra.spec.aws_market import HEX, Market, OnDemandMarket
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, unique_names
 from infra.spec.nearest import hint
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Cidr, Count, Name, PublicKey
+from infra.spec.types import AbsolutePath, Cidr, Count, Name, PublicKey, like
 
 # The Region enum of pulumi-aws 7.51.1 without other partitions (China, GovCloud, European Sovereign, isolated ones):
 # their ARNs, endpoints and images differ.
@@ -25,17 +26,6 @@ REGIONS = (
 )  # fmt: skip
 
 
-def _like(pattern: str, what: str) -> Callable[[str], str]:
-    """A check against a pattern; `what` says what it stands for, with an example."""
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(f"{quoted(text)} is no {what}")
-        return text
-
-    return check
-
-
 def _region(text: str) -> str:
     if text not in REGIONS:
         raise ValueError(f"{quoted(text)} is no region of AWS's standard partition{hint(text, REGIONS)}")
@@ -45,28 +35,24 @@ def _region(text: str) -> str:
 def _instance_type(text: str) -> str:
     from infra.catalog import load  # a stack of another cloud needs no tables of this one
 
-    known = [kind.name for kind in load().types if kind.cloud == "aws"]
-    if text not in known:
-        raise ValueError(f"unknown instance type {quoted(text)}{hint(text, known)}")
-    return text
+    types = [kind for kind in load().types if kind.cloud == "aws"]
+    known = [kind.name for kind in types]
+    if text in known:
+        return text
+    with_it = [kind.name for kind in types if kind.gpu and text and kind.gpu.lower().startswith(text.lower())]
+    if with_it:
+        raise ValueError(f"{quoted(text)} is a GPU; types with it: {', '.join(with_it)}")
+    raise ValueError(f"unknown instance type {quoted(text)}{hint(text, known)}")
 
 
 ZONE = r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]{3}-\d)?[a-z]"
-HEX = r"([0-9a-f]{8}|[0-9a-f]{17})"
-GROUP_ARN = r"arn:aws:ec2:[a-z0-9-]+:\d{12}:placement-group/[\w.-]+"
 
 Region = Annotated[str, AfterValidator(_region)]
-Zone = Annotated[str, AfterValidator(_like(ZONE, "availability zone such as us-east-1a"))]
+Zone = Annotated[str, AfterValidator(like(ZONE, "availability zone such as us-east-1a"))]
 InstanceTypeName = Annotated[str, AfterValidator(_instance_type)]
-ImageId = Annotated[str, AfterValidator(_like(f"ami-{HEX}", "machine image such as ami-0123456789abcdef0"))]
-ReservationId = Annotated[str, AfterValidator(_like(f"cr-{HEX}", "capacity reservation such as cr-0123456789abcdef0"))]
-GroupArn = Annotated[
-    str,
-    AfterValidator(_like(GROUP_ARN, "placement group's ARN (arn:aws:ec2:<region>:<account>:placement-group/<name>)")),
-]
-Email = Annotated[str, AfterValidator(_like(r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail address"))]
+ImageId = Annotated[str, AfterValidator(like(f"ami-{HEX}", "machine image such as ami-0123456789abcdef0"))]
+Email = Annotated[str, AfterValidator(like(r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail address"))]
 Flag = Annotated[bool, Strict()]
-UsdPerHour = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 Percent = Annotated[float, Strict(), Field(gt=0, le=100)]
 
 
@@ -101,38 +87,6 @@ class AwsBudget(Budget):
         if self.notify and self.monthly is None:
             raise Contradiction([(("monthly",), "is missing: `notify` tells of a month's limit")])
         return self
-
-
-class OnDemandMarket(Section):
-    """Paid by the hour."""
-
-    kind: Literal["on-demand"]
-
-
-class SpotMarket(Section):
-    """Spare capacity. max_price: US dollars an hour for one node."""
-
-    kind: Literal["spot"]
-    max_price: UsdPerHour | None = None
-    fallback: Literal["on-demand"] | None = None
-
-
-class ReservationMarket(Section):
-    """A capacity reservation that exists. placement_group: the ARN of the cluster group it was made in, if in one."""
-
-    kind: Literal["reservation"]
-    id: ReservationId
-    placement_group: GroupArn | None = None
-
-
-class BlockMarket(Section):
-    """A capacity block that was bought."""
-
-    kind: Literal["block"]
-    id: ReservationId
-
-
-Market = Annotated[OnDemandMarket | SpotMarket | ReservationMarket | BlockMarket, Field(discriminator="kind")]
 
 
 class Root(Section):
@@ -226,6 +180,7 @@ class AwsSpec(Cluster):
     images: Images = Images()
     nodes: Annotated[tuple[AwsNodes, ...], AfterValidator(at_least_one), AfterValidator(unique_names)]
     storage: Annotated[tuple[Storage, ...], AfterValidator(unique_names)] = ()
+    eks: Eks | None = None
     budget: AwsBudget | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @property
@@ -277,6 +232,12 @@ class AwsSpec(Cluster):
         if not self.all_zones:
             message = f"is missing, such as {self.region}a: a zone that AWS picks may be another one tomorrow"
             raise Contradiction([(("zone",), message)])
+        return self
+
+    @model_validator(mode="after")
+    def _fits_eks(self) -> AwsSpec:
+        if self.eks is not None and (mistakes := list(strangers_to_eks(self))):
+            raise Contradiction(mistakes)
         return self
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
+LEAST_LETTERS = 3  # shorter words are like too many
+
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word most like this one, None if none is close."""
-    return next(iter(get_close_matches(word, list(known), n=1)), None)
+    """The known word most like this one, whatever its case; None if none is close."""
+    spelt = {each.lower(): each for each in known}
+    found = get_close_matches(word.lower(), spelt, n=1) if len(word) >= LEAST_LETTERS else []
+    return spelt[found[0]] if found else None
 
 
 def hint(word: str, known: Iterable[str]) -> str:

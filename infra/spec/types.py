@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 from typing import Annotated, Any
 
@@ -12,6 +13,17 @@ from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted, shown
 
 NAME_LENGTH = 32  # leaves room for "-<number>" and a cloud's prefix within the 63 characters of a host name (RFC 1123)
+
+
+def like(pattern: str, what: str) -> Callable[[str], str]:
+    """A check against a pattern; `what` says what it stands for, with an example."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{quoted(text)} is no {what}")
+        return text
+
+    return check
 
 
 def _name(text: str) -> str:

@@ -13,6 +13,8 @@ from pulumi_aws import s3
 from infra.clouds.aws.documents import policy
 from infra.plan.aws import Retention
 
+REMOVABLE = "gpufleet:removable"  # the tag of what may go with all that it holds: the policy wants it said twice
+
 
 @dataclass(frozen=True, kw_only=True)
 class BucketArgs:
@@ -31,7 +33,8 @@ class Bucket(ComponentResource):
     def __init__(self, name: str, args: BucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Bucket", name, {}, opts)
         mine = ResourceOptions(parent=self)
-        bucket = s3.Bucket(f"{name}-bucket", force_destroy=args.plan.destroyable, opts=mine)
+        removable = {REMOVABLE: "true"} if args.plan.destroyable else None
+        bucket = s3.Bucket(f"{name}-bucket", force_destroy=args.plan.destroyable, tags=removable, opts=mine)
         self.bucket, self.arn = bucket.bucket, bucket.arn
         s3.BucketPublicAccessBlock(
             f"{name}-private",

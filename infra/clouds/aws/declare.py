@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from infra.clouds.aws.access import Access, AccessArgs
 from infra.clouds.aws.bucket import Bucket, BucketArgs
 from infra.clouds.aws.budget import Budget, BudgetArgs
 from infra.clouds.aws.bundle import Bundle, BundleArgs
+from infra.clouds.aws.eks import Kubernetes, KubernetesArgs
 from infra.clouds.aws.encryption import Encryption, EncryptionArgs
 from infra.clouds.aws.endpoints import Endpoints, EndpointsArgs
 from infra.clouds.aws.events import Events, EventsArgs
@@ -23,10 +25,11 @@ from infra.clouds.aws.network import Network, NetworkArgs
 from infra.clouds.aws.node_group import NodeGroup, NodeGroupArgs
 from infra.clouds.aws.tags import named
 from infra.clouds.aws.user_data import Boot, user_data
-from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, ImagePlan, LustrePlan
+from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, EksPlan, ImagePlan, LustrePlan
 
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
+STORE = ""  # beside storage, which has names
 NO_LOGIN = handover.Access(user="", key_file="", known_hosts_file="")  # a node configures itself without logging in
 
 
@@ -34,9 +37,11 @@ class Cluster(ComponentResource):
     """The whole cluster. kept: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
+    storage: by name, what is mounted: a bucket's name, or the address of a file system.
     """
 
     store: Input[str]
+    storage: Mapping[str, Input[str]]
 
     def __init__(self, name: str, plan: AwsPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Cluster", name, {}, opts)
@@ -49,13 +54,40 @@ class Cluster(ComponentResource):
         self._access = Access("access", access_args, mine)
         self._surroundings()
         self._buckets = self._declare_buckets()
-        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
-        self._file_systems = self._declare_file_systems()
-        arns = {bucket: made.arn for bucket, made in self._buckets.items()}
-        self._identity = Identity("nodes", IdentityArgs(plan=plan.permissions, buckets=arns, key_arn=key.key_arn), mine)
-        groups = {group.name: self._node_group(group) for group in plan.groups}
-        self.store = (groups[plan.store.group].address or "") if plan.store else ""
+        file_systems = {name: files.address for name, files in self._declare_file_systems().items()}
+        self.storage = {name: made.bucket for name, made in self._buckets.items() if name != OWN_BUCKET} | file_systems
+        self.store = ""
+        if plan.eks is None:
+            self._machines(kept)
+        else:
+            self._kubernetes(plan.eks)
         self.register_outputs({"store": self.store})
+
+    def _machines(self, kept: Path) -> None:
+        """Nodes that a playbook makes."""
+        mine, plan = ResourceOptions(parent=self), self._plan
+        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
+        may = IdentityArgs(plan=plan.permissions, buckets=self._arns, key_arn=self._key_arn)
+        self._identity = Identity("nodes", may, mine)
+        groups = {group.name: self._node_group(group) for group in plan.groups}
+        if plan.store is not None:
+            self.store = groups[plan.store.group].address or ""
+
+    def _kubernetes(self, eks: EksPlan) -> None:
+        """Nodes that EKS makes."""
+        args = KubernetesArgs(
+            plan=self._plan,
+            eks=eks,
+            subnets=self._network.subnets,
+            security_groups=self._access.security_groups,
+            buckets=self._arns,
+            key_arn=self._key_arn,
+        )
+        Kubernetes("kubernetes", args, ResourceOptions(parent=self))
+
+    @property
+    def _arns(self) -> Mapping[str, Output[str]]:
+        return {name: made.arn for name, made in self._buckets.items()}
 
     def _surroundings(self) -> None:
         """What stands around the nodes and knows nothing of them."""
@@ -78,7 +110,7 @@ class Cluster(ComponentResource):
             Budget("budget", BudgetArgs(plan=plan.budget, tag_value=plan.tags[plan.budget.tag]), mine)
 
     def _declare_buckets(self) -> dict[str, Bucket]:
-        wanted = {OWN_BUCKET: self._plan.bundle}
+        wanted = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
         wanted |= {plan.name: plan.retention for plan in self._plan.storage if isinstance(plan, BucketPlan)}
         return {
             name: Bucket(
@@ -130,13 +162,10 @@ class Cluster(ComponentResource):
         return ssm.get_parameter_output(name=plan.parameter, opts=InvokeOutputOptions(parent=self)).insecure_value
 
     def _user_data(self, group: AwsGroupPlan) -> Output[str]:
-        storage = {name: bucket.bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
-        storage |= {name: files.address for name, files in self._file_systems.items()}
         return user_data(
             Boot(
                 group=group.name,
-                handover=told(self._plan, NO_LOGIN, "").to_json(),
-                storage=storage,
+                handover=told(self._plan, NO_LOGIN, "", self.storage),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
@@ -148,16 +177,25 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     """Declares the cluster and returns its handover as plain JSON."""
     place = root / ".gpufleet" / plan.cloud / plan.stack
     login = handover.Access(
-        user=plan.access.user, key_file=str(place / "key"), known_hosts_file=str(place / "known_hosts")
+        user=plan.access.user,
+        key_file=str(place / "key") if plan.access.key_pair else "",
+        known_hosts_file=str(place / "known_hosts"),
     )
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    return Output.from_input(cluster.store).apply(lambda store: told(plan, login, store).to_json())
+    return told(plan, login, cluster.store, cluster.storage)
 
 
-def told(plan: AwsPlan, access: handover.Access, store: str) -> handover.Handover:
+def told(
+    plan: AwsPlan, access: handover.Access, store: Input[str], storage: Mapping[str, Input[str]]
+) -> Output[dict[str, Any]]:
     """The handover. Its nodes are found by their tags, since a fleet has no fixed members."""
+    return Output.all(**{STORE: store, **storage}).apply(lambda known: _handover(plan, access, known).to_json())
+
+
+def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
+    """known: what only the cloud knows: the store's address, and by name what is mounted."""
     return handover.Handover(
         stack=plan.stack,
         cloud=plan.cloud,
@@ -165,7 +203,8 @@ def told(plan: AwsPlan, access: handover.Access, store: str) -> handover.Handove
         access=access,
         nodes=(),
         groups=tuple(map(handover.Group.of, plan.groups)),
-        storage=tuple(handover.Storage(name=storage.name, path=storage.mount) for storage in plan.storage),
-        store=handover.Store(host=plan.store.group if plan.store else "", address=store),
+        storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
+        store=handover.Store(host=plan.store.group if plan.store else "", address=known[STORE]),
         environment=handover.Environment(python=NODE_PYTHON),
+        kubernetes=handover.Kubernetes(cluster=plan.eks.name) if plan.eks else None,
     )

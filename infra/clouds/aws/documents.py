@@ -16,7 +16,8 @@ def policy(*statements: Mapping[str, Any]) -> Output[str]:
     return Output.json_dumps({"Version": VERSION, "Statement": list(statements)})
 
 
-def assumed_by(service: str) -> str:
-    """The trust policy of a role that only this service may take on."""
-    trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+def assumed_by(service: str, *more: str) -> str:
+    """The trust policy of a role that only this service may take on. more: actions beside that."""
+    action = ["sts:AssumeRole", *more] if more else "sts:AssumeRole"
+    trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": action}
     return json.dumps({"Version": VERSION, "Statement": [trust]})

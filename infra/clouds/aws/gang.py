@@ -1,7 +1,8 @@
 """Nodes that work as one: an EC2 Fleet.
 
-Source: EC2 API, CreateFleet: min_target_capacity and the single-zone, single-type options are for `instant` alone and
-are what makes it all or nothing; a fleet leaves its instances running unless told to end them.
+Sources: EC2 API, CreateFleet (min_target_capacity and the single-zone, single-type options are for `instant` alone and
+are what makes it all or nothing; a fleet leaves its instances running unless told to end them) and ModifyFleet (for
+`maintain` alone: another size of an instant fleet is another fleet, which needs the place of the first).
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
         FleetSpotOptionsArgsDict,
     )
 
+ONCE = ResourceOptions(
+    replace_on_changes=[
+        "targetCapacitySpecification.totalTargetCapacity",
+        "launchTemplateConfigs[*].overrides[*].instanceType",
+        "launchTemplateConfigs[*].overrides[*].subnetId",
+    ],
+    delete_before_replace=True,
+)
+
 
 def fleet(
     name: str,
@@ -32,6 +42,8 @@ def fleet(
     opts: ResourceOptions,
 ) -> ec2.Fleet:
     """The fleet; its instances end with it."""
+    if gang.fleet_type == "instant":
+        opts = ResourceOptions.merge(opts, ONCE)
     return ec2.Fleet(
         name,
         type=gang.fleet_type,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +35,17 @@ class Identity(ComponentResource):
         permissions = iam.RolePolicy(
             f"{name}-permissions",
             role=role.name,
-            policy=policy(*(_statement(statement, args) for statement in args.plan)),
+            policy=policy(*statements(args)),
             opts=mine,
         )
         profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=mine)
         self.profile_arn = once(profile.arn, permissions.id)
         self.register_outputs({"profile_arn": self.profile_arn})
+
+
+def statements(args: IdentityArgs) -> Iterator[dict[str, Any]]:
+    """The plan's statements, about things by their ARNs."""
+    return (_statement(statement, args) for statement in args.plan)
 
 
 def _statement(plan: Statement, args: IdentityArgs) -> dict[str, Any]:
@@ -62,5 +67,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
             return Output.concat(args.buckets[resource.name], "/*")
         case "key":
             return args.key_arn
+        case "interfaces":
+            return "arn:aws:ec2:*:*:network-interface/*"
         case "anything":
             return "*"

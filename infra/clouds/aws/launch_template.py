@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pulumi import Input, Output, ResourceOptions
 from pulumi_aws import ec2
 
-from infra.plan.aws import AwsGroupPlan, CapacityBlock, Reservation, Single
+from infra.plan.aws import AwsGroupPlan, CapacityBlock, Managed, Single
 from infra.plan.cards import Interface
 
 if TYPE_CHECKING:
@@ -33,18 +33,20 @@ TAGGED = ("instance", "volume", "network-interface")  # what EC2 makes from a te
 class LaunchArgs:
     """What a launch template needs beside its group's plan.
 
-    image_id: of the machine image. subnet_id: of a group's first subnet, where a single machine stands. tags: the
-    stack's and the group's. user_data: base64.
+    image_id: of the machine image. subnet_id: of a group's first subnet, where a single machine stands. reservation_id:
+    of the capacity to start in, None for any. tags: the stack's and the group's. user_data: base64. EKS chooses image
+    and profile by itself, and takes no template with one.
     """
 
     plan: AwsGroupPlan
-    image_id: Input[str]
+    image_id: Input[str] | None
     subnet_id: Input[str]
     group_id: Input[str]
-    profile_arn: Input[str]
+    profile_arn: Input[str] | None
     key_arn: Input[str]
     key_name: Input[str] | None
     placement_group: Input[str] | None
+    reservation_id: Input[str] | None
     tags: Mapping[str, str]
     user_data: Input[str]
 
@@ -57,7 +59,7 @@ def launch_template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ec2.L
         image_id=args.image_id,
         instance_type=plan.type,
         key_name=args.key_name,
-        iam_instance_profile={"arn": args.profile_arn},
+        iam_instance_profile=None if args.profile_arn is None else {"arn": args.profile_arn},
         network_interfaces=[_interface(card, args) for card in plan.interfaces],
         block_device_mappings=[_root(args)],
         metadata_options={
@@ -66,9 +68,9 @@ def launch_template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ec2.L
             "http_put_response_hop_limit": plan.metadata_hop_limit,
         },
         instance_market_options=_market(plan),
-        capacity_reservation_specification=_reservation(plan),
+        capacity_reservation_specification=_reservation(args),
         placement=_placement(args),
-        instance_initiated_shutdown_behavior="stop" if isinstance(plan.capacity, Single) else "terminate",
+        instance_initiated_shutdown_behavior=_on_shutdown(plan),
         user_data=args.user_data,
         update_default_version=True,
         tag_specifications=[{"resource_type": made, "tags": args.tags} for made in TAGGED],
@@ -118,12 +120,21 @@ def _market(plan: AwsGroupPlan) -> LaunchTemplateInstanceMarketOptionsArgsDict |
     return {"market_type": "capacity-block"} if isinstance(plan.market, CapacityBlock) else None
 
 
-def _reservation(plan: AwsGroupPlan) -> LaunchTemplateCapacityReservationSpecificationArgsDict | None:
-    match plan.market:
-        case Reservation(id=reservation) | CapacityBlock(id=reservation):
-            return {"capacity_reservation_target": {"capacity_reservation_id": reservation}}
-        case _:
+def _on_shutdown(plan: AwsGroupPlan) -> str | None:
+    """A node that shuts itself down is gone, not stopped and still billed; EKS decides that alone."""
+    match plan.capacity:
+        case Single():
+            return "stop"
+        case Managed():
             return None
+        case _:
+            return "terminate"
+
+
+def _reservation(args: LaunchArgs) -> LaunchTemplateCapacityReservationSpecificationArgsDict | None:
+    if args.reservation_id is None:
+        return None
+    return {"capacity_reservation_target": {"capacity_reservation_id": args.reservation_id}}
 
 
 def _placement(args: LaunchArgs) -> LaunchTemplatePlacementArgsDict | None:

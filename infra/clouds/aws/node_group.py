@@ -15,6 +15,7 @@ from infra.clouds.aws.elastic import scaling_group
 from infra.clouds.aws.gang import fleet
 from infra.clouds.aws.head import machine
 from infra.clouds.aws.launch_template import LaunchArgs, base64_of, launch_template
+from infra.clouds.aws.reserved import reservation_id
 from infra.clouds.aws.tags import ENTRANCE
 from infra.plan.aws import AwsGroupPlan, Elastic, Gang, Single
 from infra.plan.placement import Placement
@@ -61,7 +62,8 @@ class NodeGroup(ComponentResource):
                 profile_arn=args.profile_arn,
                 key_arn=args.key_arn,
                 key_name=args.key_name,
-                placement_group=_placement_group(f"{name}-placement", plan.placement, mine),
+                placement_group=placement_group(f"{name}-placement", plan.placement, mine),
+                reservation_id=reservation_id(plan.market, mine),
                 tags=tags,
                 user_data=base64_of(args.user_data),
             ),
@@ -70,7 +72,7 @@ class NodeGroup(ComponentResource):
         self.address = None
         match plan.capacity:
             case Single():
-                self.address = machine(f"{name}-machine", template.id, tags, mine).private_ip
+                self.address = machine(f"{name}-machine", plan.type, template.id, tags, mine).private_ip
             case Gang() as gang:
                 fleet(f"{name}-fleet", plan, gang, template.id, args.subnets, mine)
             case Elastic() as elastic:
@@ -78,7 +80,7 @@ class NodeGroup(ComponentResource):
         self.register_outputs({})
 
 
-def _placement_group(name: str, plan: Placement, opts: ResourceOptions) -> Input[str] | None:
+def placement_group(name: str, plan: Placement, opts: ResourceOptions) -> Input[str] | None:
     """The name of the group to start in: one that exists, one of our own, or none."""
     if plan.strategy is None:
         return None

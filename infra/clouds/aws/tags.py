@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from pulumi import ResourceTransformation, ResourceTransformationArgs, ResourceTransformationResult
+if TYPE_CHECKING:
+    from pulumi import ResourceTransformation
 
 LOGICAL_NAME = "gpufleet:name"  # the stack's own tags come from the plan, through the provider's default tags
 ENTRANCE = "gpufleet:entrance"  # of the machines that stand in the internet because people come in by them
@@ -12,6 +14,10 @@ ENTRANCE = "gpufleet:entrance"  # of the machines that stand in the internet bec
 
 def named(stack: str) -> ResourceTransformation:
     """Gives every resource that takes tags its logical name, and the name that the console shows."""
+    from pulumi import (
+        ResourceTransformationArgs,
+        ResourceTransformationResult,
+    )  # who only reads the tags needs no engine
 
     def transformation(args: ResourceTransformationArgs) -> ResourceTransformationResult | None:
         own = args.props.get("tags", ())

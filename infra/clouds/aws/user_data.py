@@ -14,14 +14,10 @@ SCRIPT = (Path(__file__).parent / "boot.sh").read_text()
 
 @dataclass(frozen=True, kw_only=True)
 class Boot:
-    """What a node is told. handover: of the cluster, without nodes. storage: by name, the bucket or address to mount.
-
-    bucket, key, sha256: of the playbook bundle.
-    """
+    """What a node is told. handover: of the cluster, without nodes. bucket, key, sha256: of the playbook bundle."""
 
     group: str
     handover: Input[Mapping[str, Any]]
-    storage: Mapping[str, Input[str]]
     bucket: Input[str]
     key: Input[str]
     sha256: str
@@ -33,7 +29,6 @@ def user_data(boot: Boot) -> Output[str]:
         {
             "group": boot.group,
             "handover": boot.handover,
-            "storage": boot.storage,
             "bundle": {"bucket": boot.bucket, "key": boot.key, "sha256": boot.sha256},
         },
         sort_keys=True,

@@ -5,9 +5,10 @@ Source: EC2 API, InstanceNetworkInterfaceSpecification (with a second interface 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from infra.graph.policy.rule import Resource, Stack, Violation, rule
+from infra.graph.policy.rule import Resource, Violation, rule
 from infra.graph.policy.wire import (
     INSTANCE,
     LAUNCH_CONFIGURATION,
@@ -22,12 +23,15 @@ from infra.graph.policy.wire import (
 
 SUBNET = "aws:ec2/subnet:Subnet"
 DEFAULT_SUBNET = "aws:ec2/defaultSubnet:DefaultSubnet"
+ELASTIC_IP = "aws:ec2/eip:Eip"
+ELASTIC_IP_ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 ENTRANCE = "gpufleet:entrance"
 PUBLIC = f"must be false: only the entrance of a stack stands in the internet, with one interface and tagged {ENTRANCE}"
 
 
 @rule("public-address", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE)
-def public_address(resource: Resource, stack: Stack) -> Iterator[Violation]:
+def public_address(resource: Resource) -> Iterator[Violation]:
+    """Only a stack's entrance has an address of the internet."""
     if _is_entrance(resource):
         return
     if not false(resource.inputs.get("associatePublicIpAddress")):
@@ -35,12 +39,24 @@ def public_address(resource: Resource, stack: Stack) -> Iterator[Violation]:
     for path, interface in nested(resource.inputs, "networkInterfaces"):
         if not false(interface.get("associatePublicIpAddress")):
             yield f"{path}.associatePublicIpAddress", PUBLIC
+        yield from _ipv6(interface, f"{path}.")
+    yield from _ipv6(resource.inputs)
 
 
 @rule("public-by-default", SUBNET, DEFAULT_SUBNET)
-def public_by_default(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    if not false(resource.inputs.get("mapPublicIpOnLaunch")):
-        yield "mapPublicIpOnLaunch", "must be false: every machine started here would stand in the internet"
+def public_by_default(resource: Resource) -> Iterator[Violation]:
+    """A subnet gives nobody an address of the internet unasked; those of IPv6 are all such."""
+    for key in ("mapPublicIpOnLaunch", "assignIpv6AddressOnCreation"):
+        if not false(resource.inputs.get(key)):
+            yield key, "must be false: every machine started here would stand in the internet"
+
+
+@rule("no-public-address-later", ELASTIC_IP, ELASTIC_IP_ASSOCIATION)
+def no_public_address_later(resource: Resource) -> Iterator[Violation]:
+    """An Elastic IP is a NAT gateway's, never a machine's: that one would get past the rule above."""
+    for key in ("instance", "instanceId", "networkInterface", "networkInterfaceId"):
+        if resource.inputs.get(key) is not None:
+            yield key, "gives a machine an address of the internet; let it go out through a NAT gateway"
 
 
 def _is_entrance(resource: Resource) -> bool:
@@ -50,3 +66,10 @@ def _is_entrance(resource: Resource) -> bool:
     return len(items(resource.inputs.get("networkInterfaces"))) <= 1 and any(
         true(t.get(ENTRANCE)) for t in (own, *made)
     )
+
+
+def _ipv6(inputs: Mapping[str, Any], below: str = "") -> Iterator[Violation]:
+    """EC2's IPv6 addresses are of the internet, whatever the network's gateways."""
+    for key in ("ipv6AddressCount", "ipv6Addresses"):
+        if inputs.get(key) not in (None, 0, []):
+            yield f"{below}{key}", PUBLIC

@@ -6,45 +6,56 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.graph.policy.rule import Resource, Stack, Violation, rule
+from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.graph.policy.wire import BUCKET, items, mapping, true
 
 BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
 POLICY = "aws:s3/bucketPolicy:BucketPolicy"
 ACL = "aws:s3/bucketAcl:BucketAcl"
-OLD_BUCKET = "aws:s3/bucketV2:BucketV2"
+BUCKETS = (BUCKET, "aws:s3/bucketV2:BucketV2")  # the second is the old name of the first
+ACCOUNT_BLOCK = "aws:s3/accountPublicAccessBlock:AccountPublicAccessBlock"
 SWITCHES = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 PUBLIC_ACLS = ("public-read", "public-read-write", "authenticated-read")
+WEBSITE = "aws:s3/bucketWebsiteConfiguration:BucketWebsiteConfiguration"
 
 
-@rule("private-bucket", BUCKET, OLD_BUCKET)
-def private_bucket(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    blocks = list(stack.about(resource, BLOCK, "bucket"))
-    if not blocks:
-        yield "", "needs a public-access block with all four switches on"
-    if resource.inputs.get("acl") in PUBLIC_ACLS:
-        yield "acl", "must be private"
+@stack_rule("private-bucket")
+def private_bucket(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket has a public-access block."""
+    for bucket in stack.of(*BUCKETS):
+        if not list(stack.about(bucket, BLOCK, "bucket")):
+            yield bucket, "", "needs a public-access block with all four switches on"
 
 
-@rule("public-access-block", BLOCK)
-def public_access_block(resource: Resource, stack: Stack) -> Iterator[Violation]:
+@rule("public-access-block", BLOCK, ACCOUNT_BLOCK)
+def public_access_block(resource: Resource) -> Iterator[Violation]:
+    """A public-access block has all four switches on."""
     for switch in SWITCHES:
         if not true(resource.inputs.get(switch)):
             yield switch, "must be true"
 
 
-@rule("private-acl", ACL)
-def private_acl(resource: Resource, stack: Stack) -> Iterator[Violation]:
+@rule("private-acl", ACL, *BUCKETS)
+def private_acl(resource: Resource) -> Iterator[Violation]:
+    """No access list is public."""
     if resource.inputs.get("acl") in PUBLIC_ACLS:
         yield "acl", "must be private"
 
 
-@rule("tls-only-bucket", BUCKET, OLD_BUCKET)
-def tls_only_bucket(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    """The policy denies everybody every action, on the bucket and its objects, over plain HTTP."""
-    policies = [policy.inputs.get("policy") for policy in stack.about(resource, POLICY, "bucket")]
-    if not any(_denies_plain_http(policy) for policy in (*policies, resource.inputs.get("policy"))):
-        yield "", "needs a bucket policy that denies every request without TLS (aws:SecureTransport false)"
+@rule("no-website", WEBSITE, *BUCKETS)
+def no_website(resource: Resource) -> Iterator[Violation]:
+    """A bucket is no web site: those are spoken to over plain HTTP, by everybody."""
+    if resource.type == WEBSITE or resource.inputs.get("website"):
+        yield "", "makes a web site of the bucket, which is plain HTTP for everybody; put a distribution before it"
+
+
+@stack_rule("tls-only-bucket")
+def tls_only_bucket(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket's policy denies everybody every action, on the bucket and its objects, over plain HTTP."""
+    for bucket in stack.of(*BUCKETS):
+        policies = [policy.inputs.get("policy") for policy in stack.about(bucket, POLICY, "bucket")]
+        if not any(_denies_plain_http(policy) for policy in (*policies, bucket.inputs.get("policy"))):
+            yield bucket, "", "needs a bucket policy that denies every request without TLS (aws:SecureTransport false)"
 
 
 def _denies_plain_http(policy: Any) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.graph.policy.rule import Resource, Stack, Violation, rule
+from infra.graph.policy.rule import Resource, Violation, rule
 from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE, mapping, number
 
 MOST_HOPS = 2  # the host, and one container bridge on it
 
 
 @rule("imdsv2", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE)
-def imdsv2(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    """An instance made of a template has the template's options unless it says otherwise."""
+def imdsv2(resource: Resource) -> Iterator[Violation]:
+    """The metadata service wants a token, and is two hops away at most.
+
+    An instance made of a template has the template's options unless it says otherwise.
+    """
     if resource.inputs.get("launchTemplate") and "metadataOptions" not in resource.inputs:
         return
     options = mapping(resource.inputs.get("metadataOptions"))

@@ -13,7 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
-from infra.graph.policy.rule import Resource, Stack, Violation, rule
+from infra.graph.policy.rule import Resource, Violation, rule
 from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
 
 KEYS = ("userData", "userDataBase64")
@@ -35,13 +35,16 @@ SECRETS = {
 
 
 @rule("secrets-in-user-data", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE)
-def secrets_in_user_data(resource: Resource, stack: Stack) -> Iterator[Violation]:
+def secrets_in_user_data(resource: Resource) -> Iterator[Violation]:
+    """User data holds no secret, plain, encoded or compressed."""
     for key in KEYS:
-        text = _text(resource.inputs.get(key))
-        for what, pattern in SECRETS.items():
-            if re.search(pattern, text):
-                yield key, f"seems to hold {what}: everybody who may describe the node reads it; let its role fetch it"
-                break
+        if what := secret_in(_text(resource.inputs.get(key))):
+            yield key, f"seems to hold {what}: everybody who may describe the node reads it; let its role fetch it"
+
+
+def secret_in(text: str) -> str | None:
+    """What kind of secret a text seems to hold."""
+    return next((what for what, pattern in SECRETS.items() if re.search(pattern, text)), None)
 
 
 def _text(value: Any) -> str:

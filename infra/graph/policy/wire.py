@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -12,6 +12,12 @@ SPOT_INSTANCE = "aws:ec2/spotInstanceRequest:SpotInstanceRequest"
 FLEET = "aws:ec2/fleet:Fleet"
 GROUP = "aws:autoscaling/group:Group"
 BUCKET = "aws:s3/bucket:Bucket"
+LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+KEY = "aws:kms/key:Key"
+VPC = "aws:ec2/vpc:Vpc"
+BLOCK_PURCHASE = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+EKS_CLUSTER = "aws:eks/cluster:Cluster"
+EKS_NODES = "aws:eks/nodeGroup:NodeGroup"
 
 
 def true(value: Any) -> bool:
@@ -35,7 +41,7 @@ def items(value: Any) -> list[Any]:
     """A list whatever it came as; an unknown list is one unknown item."""
     if value is None:
         return []
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

@@ -5,13 +5,16 @@ from infra.plan.aws.capacity import (
     CapacityBlock,
     Elastic,
     Gang,
+    Managed,
     Market,
     OnDemand,
+    Purchase,
     Reservation,
     Single,
     Spot,
 )
 from infra.plan.aws.decide import decide
+from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.plan import (
     AwsAccessPlan,
     AwsGroupPlan,
@@ -26,14 +29,14 @@ from infra.plan.aws.plan import (
     InterruptionPlan,
     KeyPlan,
     LustrePlan,
-    Resource,
     Retention,
-    Statement,
     StorePlan,
     SubnetPlan,
 )
+from infra.plan.aws.statement import Resource, Statement
 
 __all__ = [
+    "AddonPlan",
     "AwsAccessPlan",
     "AwsGroupPlan",
     "AwsNetworkPlan",
@@ -42,6 +45,7 @@ __all__ = [
     "BudgetPlan",
     "Capacity",
     "CapacityBlock",
+    "EksPlan",
     "Elastic",
     "EndpointPlan",
     "EventPlan",
@@ -51,8 +55,10 @@ __all__ = [
     "InterruptionPlan",
     "KeyPlan",
     "LustrePlan",
+    "Managed",
     "Market",
     "OnDemand",
+    "Purchase",
     "Reservation",
     "Resource",
     "Retention",

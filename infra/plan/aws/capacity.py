@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,8 +46,23 @@ class Reservation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Purchase:
+    """A Capacity Block is bought with the stack: paid at once, never given back.
+
+    name: of the resource that buys it. hours: its length. sentence: how it is agreed to; confirmed: somebody wrote just
+    that into the stack file.
+    """
+
+    name: str
+    hours: int
+    usd_at_most: float
+    sentence: str
+    confirmed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class CapacityBlock:
-    """A Capacity Block that was bought already, targeted by its reservation's id (`cr-…`).
+    """A Capacity Block, targeted by its reservation's id (`cr-…`); one that is still to be bought, by its offer's.
 
     The template's market type is `capacity-block`, without spot options. Its nodes are terminated from 11:00 UTC of the
     block's last day on; `drain_minutes` before its end (11:30 UTC) a job should have saved.
@@ -54,6 +70,7 @@ class CapacityBlock:
 
     kind: Literal["capacity-block"] = "capacity-block"
     id: str
+    purchase: Purchase | None = None
     drain_minutes: int = 40
 
 
@@ -103,4 +120,26 @@ class Elastic:
     on_demand_percent: int
 
 
-Capacity = Single | Gang | Elastic
+ImageType = Literal["AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Managed:
+    """So many nodes of a cluster of EKS: one managed node group.
+
+    capacity_type: EKS buys spot by itself, at up to the on-demand price. pods: the most on a node, kubelet's maxPods.
+    labels: of the nodes. taints: by key the value of those that keep pods without a toleration away (NO_SCHEDULE).
+    update: MINIMAL ends old nodes before it starts new ones, for capacity of which there is no more.
+    """
+
+    kind: Literal["managed"] = "managed"
+    nodes: int
+    capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
+    image_type: ImageType
+    pods: int
+    labels: Mapping[str, str]
+    taints: Mapping[str, str]
+    update: Literal["DEFAULT", "MINIMAL"]
+
+
+Capacity = Single | Gang | Elastic | Managed

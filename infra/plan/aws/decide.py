@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.plan.aws.capacity import CapacityBlock, Elastic, Spot
+from infra.plan.aws.capacity import CapacityBlock, Elastic, Managed, Spot
+from infra.plan.aws.eks import eks_permissions, eks_plan
 from infra.plan.aws.groups import group_plan, subnet_name
 from infra.plan.aws.network import LUSTRE_GROUP, access_plan, network_plan, store_plan
 from infra.plan.aws.permissions import permissions
@@ -29,6 +30,11 @@ OLD_VERSION_DAYS, ABANDONED_UPLOAD_DAYS = 30, 7
 ROTATION_DAYS, DELETION_DAYS = 365, 30  # KMS: 90 to 2560, and 7 to 30
 ALERT_PERCENT = (50, 80, 100)
 QUEUE_SECONDS = 3600  # an announcement of two minutes is of no use an hour later
+
+# Mountpoint for S3, "Configuring Mountpoint": else only who mounts sees files, and nobody removes any. FSx for Lustre
+# User Guide, "Mounting your file system automatically".
+MOUNTPOINT_OPTIONS = ("allow-other", "allow-delete")
+LUSTRE_OPTIONS = ("relatime", "flock")
 
 # EC2 User Guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor Capacity
 # Blocks using EventBridge", "Instance state changes"; AWS Health User Guide (scheduled maintenance).
@@ -59,14 +65,15 @@ def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
         access=access_plan(asked),
         groups=groups,
         storage=storage,
-        bundle=_retention(removable=True),
+        bundle=_retention(removable=True) if asked.eks is None else None,
         key=_key(asked.region, groups),
-        permissions=permissions(asked, storage),
-        store=store_plan(groups),
+        permissions=permissions(asked, storage) if asked.eks is None else eks_permissions(asked),
+        eks=eks_plan(stack, asked, storage),
+        store=store_plan(groups) if asked.eks is None else None,
         interruption=InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),
         budget=_budget(asked.budget),
         tags={STACK_TAG: stack},
-        cost=cost(asked.region, groups, network, storage),
+        cost=cost(asked, groups, network, storage),
         findings=tuple(refusals.findings),
     )
 
@@ -75,12 +82,14 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan
     match item:
         case spec.Bucket():
             retention = _retention(removable=item.removable)
-            return BucketPlan(name=item.name, kind=item.kind, mount=item.mount, retention=retention)
+            options = MOUNTPOINT_OPTIONS
+            return BucketPlan(name=item.name, kind=item.kind, mount=item.mount, options=options, retention=retention)
         case spec.Lustre():
             return LustrePlan(
                 name=item.name,
                 kind=item.kind,
                 mount=item.mount,
+                options=LUSTRE_OPTIONS,
                 size_gib=item.size_gib,
                 mib_per_second_per_tib=item.mib_per_second_per_tib,
                 subnet=subnet_name("private", asked.all_zones[0]),
@@ -104,7 +113,7 @@ def _key(region: str, groups: Sequence[AwsGroupPlan]) -> KeyPlan:
         rotation_days=ROTATION_DAYS,
         deletion_days=DELETION_DAYS,
         services=(f"logs.{region}.amazonaws.com", "events.amazonaws.com"),
-        scaling_grant=any(isinstance(group.capacity, Elastic) for group in groups),
+        scaling_grant=any(isinstance(group.capacity, Elastic | Managed) for group in groups),
     )
 
 

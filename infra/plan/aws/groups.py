@@ -11,14 +11,27 @@ from typing import Literal
 
 from infra.catalog import InstanceType, load
 from infra.plan import cards
-from infra.plan.aws.capacity import Capacity, CapacityBlock, Elastic, Gang, Market, OnDemand, Reservation, Single, Spot
+from infra.plan.aws import managed
+from infra.plan.aws.capacity import (
+    Capacity,
+    CapacityBlock,
+    Elastic,
+    Gang,
+    Market,
+    OnDemand,
+    Purchase,
+    Reservation,
+    Single,
+    Spot,
+)
 from infra.plan.aws.plan import AwsGroupPlan, ImagePlan
 from infra.plan.cards import NetworkCards, NoFabric
 from infra.plan.placement import Placement, placement
 from infra.plan.refusals import Refusals
 from infra.plan.subnets import Kind
-from infra.plan.volumes import Volume, VolumeNeed, root_volume, scratch
+from infra.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
 from infra.spec import aws as spec
+from infra.spec import aws_market as markets
 
 HEAD = "head"  # the name that makes a group the login machine
 
@@ -26,7 +39,7 @@ ROOT_GIB = {
     "head": 50,
     "worker": 200,
 }  # driver, CUDA, containers and the Python environment of a worker; none on a head
-ROOT_DEVICE, IMAGE_GIB = "/dev/sda1", 8  # of Canonical's images
+UBUNTU = ImageDisks(root_device="/dev/sda1", gib=8, scratch="/scratch")  # Canonical's images
 PARAMETER = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{}/hvm/ebs-gp3/ami-id"
 DEBIAN_NAMES: dict[Literal["x86_64", "arm64"], str] = {"x86_64": "amd64", "arm64": "arm64"}
 
@@ -61,9 +74,10 @@ def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupP
     efa = _wants_efa(group, kind)
     plain = cards.interfaces(ONE_CARD, fabric=False)
     interfaces = refusals.decided(f"{here}.fabric", partial(_interfaces, group, kind, efa), plain)
-    market = _market(group.market)
+    market = _market(group.name, group.market)
     subnet_kind = _subnet_kind(asked, group, efa)
     zones = group_zones(asked, group)
+    disks = UBUNTU if asked.eks is None else managed.DISKS
     return AwsGroupPlan(
         name=group.name,
         count=_least(group),
@@ -74,19 +88,20 @@ def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupP
         type=kind.name,
         role=role,
         market=market,
-        capacity=_capacity(group, market),
+        capacity=_capacity(asked, group, kind, market),
         subnets=tuple(subnet_name(subnet_kind, zone) for zone in zones),
         security_group=group.name,
         public_address=subnet_kind == "public",
         interfaces=interfaces,
+        fabric_gbps=kind.fabric_gbps,
         placement=refusals.decided(
             f"{here}.{'zone' if efa and len(zones) > 1 else 'placement'}",
             partial(_placement, group, market, zones=len(zones), efa=efa),
             Placement(strategy=None, reason="what was asked for cannot be"),
         ),
         image=_image(asked, kind),
-        root=refusals.decided(f"{here}.root", partial(_root, group.root, role), _root(None, role)),
-        scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0),
+        root=refusals.decided(f"{here}.root", partial(_root, group.root, role, disks), _root(None, role, disks)),
+        scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0, mount=disks.scratch),
         metadata_hop_limit=METADATA_HOP_LIMIT,
         tags={"gpufleet:group": group.name},
     )
@@ -126,19 +141,36 @@ def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[ca
     return cards.interfaces(numbers, fabric=True, layout=group.layout)
 
 
-def _market(asked: spec.Market) -> Market:
+def _market(group: str, asked: markets.Market) -> Market:
     match asked:
-        case spec.SpotMarket():
+        case markets.SpotMarket():
             return Spot(max_price_usd_per_hour=asked.max_price, fallback=asked.fallback)
-        case spec.ReservationMarket():
+        case markets.ReservationMarket():
             return Reservation(id=asked.id, group_arn=asked.placement_group)
-        case spec.BlockMarket():
-            return CapacityBlock(id=asked.id)
-        case spec.OnDemandMarket():
+        case markets.BlockMarket():
+            return _block(group, asked)
+        case markets.OnDemandMarket():
             return OnDemand()
 
 
-def _capacity(group: spec.AwsNodes, market: Market) -> Capacity:
+def _block(group: str, asked: markets.BlockMarket) -> CapacityBlock:
+    if asked.buy is None:
+        return CapacityBlock(id=str(asked.id))
+    sentence = f"buy {asked.buy.offering} for at most {asked.buy.usd_at_most:.12g} USD, never refunded"
+    confirmed = asked.buy.confirm == sentence
+    purchase = Purchase(
+        name=f"{group}-block",
+        hours=asked.buy.hours,
+        usd_at_most=asked.buy.usd_at_most,
+        sentence=sentence,
+        confirmed=confirmed,
+    )
+    return CapacityBlock(id=asked.buy.offering, purchase=purchase)
+
+
+def _capacity(asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
+    if asked.eks is not None:
+        return managed.capacity(group.name, _most(group), kind, market)
     if group.name == HEAD:
         return Single()
     if group.count is not None:
@@ -185,7 +217,9 @@ def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -
 
 
 def _image(asked: spec.AwsSpec, kind: InstanceType) -> ImagePlan:
-    architecture: Literal["x86_64", "arm64"] = "arm64" if kind.cpu_arch == "arm64" else "x86_64"
+    if asked.eks is not None:
+        return managed.image(asked.eks.version, kind)
+    architecture = managed.architecture(kind)
     return ImagePlan(
         parameter=PARAMETER.format(DEBIAN_NAMES[architecture]),
         architecture=architecture,
@@ -193,8 +227,8 @@ def _image(asked: spec.AwsSpec, kind: InstanceType) -> ImagePlan:
     )
 
 
-def _root(asked: spec.Root | None, role: Literal["head", "worker"]) -> Volume:
+def _root(asked: spec.Root | None, role: Literal["head", "worker"], disks: ImageDisks) -> Volume:
     need = VolumeNeed(size_gib=ROOT_GIB[role])
     if asked is not None:
         need = VolumeNeed(size_gib=asked.size_gib, iops=asked.iops, mib_per_second=asked.mib_per_second)
-    return root_volume(need, device=ROOT_DEVICE, image_gib=IMAGE_GIB)
+    return root_volume(need, device=disks.root_device, image_gib=disks.gib)

@@ -2,7 +2,8 @@
 
 Sources: Amazon VPC User Guide, "NAT gateways" (one a zone) and "Gateway endpoints" (S3's costs nothing); AWS
 PrivateLink Guide, "AWS services that integrate"; FSx for Lustre User Guide, "File system access control with Amazon
-VPC" (ports, both ways) and "EFA-enabled file systems" (all traffic, both ways).
+VPC" (ports, both ways) and "EFA-enabled file systems" (all traffic, both ways); EKS User Guide, "VPC and subnet
+requirements" and "Private clusters"; amazon-eks-ami, amazon-eks-nodegroup.yaml (ports from the control plane to nodes).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from infra.plan.aws.eks import CONTROL_PLANE_GROUP
 from infra.plan.aws.groups import HEAD, subnet_name
+from infra.plan.aws.managed import POD_ADDRESSES_PER_NODE
 from infra.plan.aws.plan import (
     AwsAccessPlan,
     AwsGroupPlan,
@@ -46,6 +49,11 @@ INTERFACE_SERVICES = (
     "kms",
 )
 
+EKS_SERVICES = ("eks", "eks-auth")  # of a cluster of EKS as well
+
+CONTROL_PLANE_ADDRESSES = 16  # in each of its subnets: it takes up to six, and needs others while it is upgraded
+CONTROL_PLANE_PORTS = ((443, None), (1025, 65535))  # kubelet, and webhooks, which listen where they like
+
 LUSTRE_PORTS = ((988, None), (1018, 1023))
 GIB_PER_SERVER = 1_200  # at most one file server, with an address of its own, for as much of a file system
 STORE_PORT = 29_400  # torch elastic's own default
@@ -71,6 +79,7 @@ def network_plan(
             *(group.security_group for group in groups),
             *([ENDPOINTS_GROUP] if any(each.kind == "interface" for each in endpoints) else []),
             *([LUSTRE_GROUP] if file_systems else []),
+            *([CONTROL_PLANE_GROUP] if asked.eks else []),
         ),
         rules=tuple(_rules(asked, groups, file_systems, refusals)),
         flow_log=FLOW_LOG,
@@ -81,7 +90,8 @@ def access_plan(asked: AwsSpec) -> AwsAccessPlan:
     keys = (asked.access.public_key,) if asked.access.public_key else ()
     return AwsAccessPlan(
         public_keys=keys,
-        user="ubuntu",
+        ssh_from=tuple(map(str, asked.access.ssh_from)),
+        user="ubuntu" if asked.eks is None else "ec2-user",
         key_pair=keys[0] if keys else None,
         session_manager=asked.access.ssm,
         head=next((group.name for group in asked.nodes if group.name == HEAD), None),
@@ -105,16 +115,27 @@ def _needs(asked: AwsSpec, groups: Sequence[AwsGroupPlan], file_systems: Sequenc
         yield Need(zone=zone, kind=kind, nodes=_of_the_zone(asked, kind, bool(file_systems)) if inner else 0)
         for group in groups:
             if name in group.subnets:  # any of its zones may have to hold all of it
-                yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=addresses_per_node(group.interfaces))
+                yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=_addresses(asked, group))
+        if asked.eks is not None and kind == "private":
+            yield Need(zone=zone, kind=kind, nodes=CONTROL_PLANE_ADDRESSES)
         servers = sum(1 + -(-item.size_gib // GIB_PER_SERVER) for item in file_systems if item.subnet == name)
         yield Need(zone=zone, kind=kind, nodes=servers)
+
+
+def _addresses(asked: AwsSpec, group: AwsGroupPlan) -> int:
+    """How many a node takes, with its pods."""
+    return addresses_per_node(group.interfaces) + (POD_ADDRESSES_PER_NODE if asked.eks else 0)
 
 
 def _of_the_zone(asked: AwsSpec, kind: Kind, lustre: bool) -> int:
     """What a zone with private nodes has for their way out: a NAT gateway, or the endpoints."""
     if asked.network.internet == "nat":
         return int(kind == "public")
-    return len(INTERFACE_SERVICES) + lustre if kind == "private" else 0
+    return len(_services(asked, lustre)) if kind == "private" else 0
+
+
+def _services(asked: AwsSpec, lustre: bool) -> tuple[str, ...]:
+    return (*INTERFACE_SERVICES, *(EKS_SERVICES if asked.eks else ()), *(("fsx",) if lustre else ()))
 
 
 def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]:
@@ -147,7 +168,7 @@ def _endpoints(asked: AwsSpec, subnets: Sequence[SubnetPlan], lustre: bool) -> I
     )
     if asked.network.internet == "nat":
         return
-    for service in (*INTERFACE_SERVICES, *(["fsx"] if lustre else [])):
+    for service in _services(asked, lustre):
         yield EndpointPlan(
             name=service.replace(".", "-"),
             service=f"com.amazonaws.{asked.region}.{service}",
@@ -160,21 +181,37 @@ def _endpoints(asked: AwsSpec, subnets: Sequence[SubnetPlan], lustre: bool) -> I
 def _rules(
     asked: AwsSpec, groups: Sequence[AwsGroupPlan], file_systems: Sequence[LustrePlan], refusals: Refusals
 ) -> Iterator[FirewallRule]:
+    yield from outbound([group.security_group for group in groups])
+    yield from _machines(asked, groups, refusals) if asked.eks is None else _cluster(groups)
+    if asked.network.internet == "none":
+        for group in groups:
+            yield _from(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
+    if file_systems:
+        yield from _lustre(groups, efa=any(item.efa for item in file_systems))
+
+
+def _machines(asked: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
+    """People come to the head, the head to the nodes, and nodes that work together to each other."""
     head = next((group.security_group for group in groups if group.role == "head"), None)
     workers = [group.security_group for group in groups if group.role == "worker"]
     joined = [group.security_group for group in groups if group.joined]
     login = partial(access, head=head, nodes=workers, fabric=joined)
     networks = asked.access.ssh_from
     yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
-    yield from outbound([group.security_group for group in groups])
     if head is not None:
         for worker in workers:
             yield from _both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
-    if asked.network.internet == "none":
-        for group in groups:
-            yield _from(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
-    if file_systems:
-        yield from _lustre(groups, efa=any(item.efa for item in file_systems))
+
+
+def _cluster(groups: Sequence[AwsGroupPlan]) -> Iterator[FirewallRule]:
+    """Pods of all nodes speak with each other, and nodes with the control plane; EFA is a part of the former."""
+    nodes = [group.security_group for group in groups]
+    for node, other in product(nodes, nodes):
+        yield from _both_ways(node, other, None, reason="pods, and the fabric")
+    for node in nodes:
+        yield from _both_ways(node, CONTROL_PLANE_GROUP, 443, reason="API of the cluster")
+        for first, last in CONTROL_PLANE_PORTS:
+            yield from _both_ways(CONTROL_PLANE_GROUP, node, first, last, reason="kubelets and webhooks")
 
 
 def _lustre(groups: Sequence[AwsGroupPlan], *, efa: bool) -> Iterator[FirewallRule]:

@@ -6,12 +6,14 @@ security group. What only the cloud knows (ids, ARNs) is no part of a plan. Unit
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.plan.aws import told
 from infra.plan.aws.capacity import Capacity, Elastic, Gang, Market
+from infra.plan.aws.eks_plan import EksPlan
+from infra.plan.aws.statement import Statement
 from infra.plan.cards import Interface
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
@@ -75,15 +77,21 @@ class AwsNetworkPlan(NetworkPlan):
     rules: tuple[FirewallRule, ...]
     flow_log: FlowLogPlan
 
+    @property
+    def summary(self) -> str:
+        return told.network(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AwsAccessPlan(AccessPlan):
     """How people come in. key_pair: the public key of the EC2 key pair, None where Session Manager is the only way.
 
-    user: the login name of the machine image. session_manager: the nodes' role lets them be reached through it.
-    head: the group whose machine people log in to, and nodes are reached through; None: each node by itself.
+    ssh_from: the networks that SSH is open to, none where no port is. user: the login name of the machine image.
+    session_manager: the nodes' role lets them be reached through it. head: the group whose machine people log in to,
+    and nodes are reached through; None: each node by itself.
     """
 
+    ssh_from: tuple[str, ...]
     user: str
     key_pair: str | None
     session_manager: bool
@@ -91,12 +99,7 @@ class AwsAccessPlan(AccessPlan):
 
     @property
     def summary(self) -> str:
-        ways = [
-            f"{self.user} with the key pair" if self.key_pair else "",
-            "Session Manager" if self.session_manager else "",
-        ]
-        through = f" · nodes through {self.head}" if self.head else ""
-        return " or ".join(filter(None, ways)) + through
+        return told.access(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +119,9 @@ class AwsGroupPlan(GroupPlan):
     """Equal instances: one launch template and what is started from it.
 
     count: nodes at the start; `nodes` is empty, since the members of a fleet are found by their tags. subnets: one a
-    zone, all of one kind. public_address: of the only interface. interfaces: first card first. role: login machine or
-    worker. metadata_hop_limit: IMDSv2 is always required; 2, so that containers reach it.
+    zone, all of one kind. public_address: of the only interface. interfaces: first card first. fabric_gbps: of a
+    node's EFA cards together. role: login machine or worker. metadata_hop_limit: IMDSv2 is always required; 2, so that
+    containers reach it.
     """
 
     type: str
@@ -128,6 +132,7 @@ class AwsGroupPlan(GroupPlan):
     security_group: str
     public_address: bool
     interfaces: tuple[Interface, ...]
+    fabric_gbps: float | None
     placement: Placement
     image: ImagePlan
     root: Volume
@@ -136,13 +141,12 @@ class AwsGroupPlan(GroupPlan):
     tags: Mapping[str, str]
 
     @property
+    def size(self) -> str:
+        return told.size(self)
+
+    @property
     def summary(self) -> str:
-        hardware = f"{self.gpus_per_node} × {self.gpu} each" if self.gpu else "no GPU"
-        size = f"{self.count} to {self.most}" if self.most > self.count else str(self.count)
-        place = f"{self.placement.strategy} placement" if self.placement.strategy else "no placement group"
-        cards = Counter(interface.interface_type for interface in self.interfaces)
-        interfaces = ", ".join(f"{number} {kind}" for kind, number in cards.items())
-        return " · ".join([f"{size} × {self.type}", hardware, self.market.kind, place, interfaces])
+        return told.group(self)
 
     @property
     def most(self) -> int:
@@ -193,28 +197,9 @@ class LustrePlan(StoragePlan):
     deployment: Literal["PERSISTENT_2"] = "PERSISTENT_2"
     final_backup: bool
 
-
-@dataclass(frozen=True, kw_only=True)
-class Resource:
-    """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
-
-    anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
-    that holds the playbook bundle.
-    """
-
-    kind: Literal["bucket", "objects", "key", "anything"]
-    name: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """One statement of the nodes' IAM policy, always an Allow. equals: condition keys and the value that each must have
-    (StringEquals)."""
-
-    sid: str
-    actions: tuple[str, ...]
-    resources: tuple[Resource, ...]
-    equals: Mapping[str, str]
+    @property
+    def summary(self) -> str:
+        return told.file_system(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,8 +259,9 @@ class AwsPlan(Plan):
     """A cluster in one region of AWS.
 
     zones: availability zones by name, first the one that file systems stand in. storage: buckets and file systems.
-    bundle: of the stack's own bucket, which holds the playbook bundle. permissions: of the nodes' role. tags: on every
-    resource, on instances, their volumes and interfaces as well.
+    bundle: of the stack's own bucket, which holds the playbook bundle; None where nodes are not made by playbooks.
+    permissions: of the nodes' role. eks: the cluster of Kubernetes that the groups belong to, None for plain machines.
+    tags: on every resource, on instances, their volumes and interfaces as well.
     """
 
     region: str
@@ -284,9 +270,10 @@ class AwsPlan(Plan):
     access: AwsAccessPlan
     groups: tuple[AwsGroupPlan, ...]
     storage: tuple[BucketPlan | LustrePlan, ...]
-    bundle: Retention
+    bundle: Retention | None
     key: KeyPlan
     permissions: tuple[Statement, ...]
+    eks: EksPlan | None
     store: StorePlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
@@ -295,3 +282,9 @@ class AwsPlan(Plan):
     @property
     def place(self) -> str:
         return f"{self.cloud} {', '.join(self.zones)}"
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        network, *concerns, access = super().rows
+        kubernetes = () if self.eks is None else (("kubernetes", told.kubernetes(self.eks)),)
+        return (network, *kubernetes, *concerns, *(("scratch", line) for line in told.scratch(self)), access)

@@ -9,9 +9,18 @@ from infra.catalog import Price, UnknownRegion, load
 from infra.plan.aws.capacity import CapacityBlock, Elastic, Reservation, Spot
 from infra.plan.aws.plan import AwsGroupPlan, AwsNetworkPlan, BucketPlan, LustrePlan
 from infra.plan.plan import Cost, CostItem
+from infra.spec.aws import AwsSpec
 
 NO_TABLE = "no price in the tables"
+
 PAID_UP_FRONT = "paid up front, at the price of the block's offer"
+
+CONTROL_PLANE = CostItem(  # as long as its version has standard support, beyond which the plan lets no cluster go
+    name="control plane of EKS",
+    quantity=1,
+    hourly=0.10,
+    source="AWS Containers Blog, Amazon EKS extended support for Kubernetes versions pricing (2024)",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,22 +42,25 @@ def on_demand(type_name: str, region: str) -> Price | None:
 
 
 def cost(
-    region: str, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
+    asked: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
 ) -> Cost:
     """What is expected: the tables' price on demand, spot at its limit, an elastic group at its least."""
-    bills = [_bill(group, region) for group in groups]
+    bills = [_bill(group, asked.region) for group in groups]
+    fixed = (CONTROL_PLANE,) if asked.eks else ()
+    always = sum(item.hourly or 0.0 for item in fixed)
     items = [
         *(
             CostItem(name=each.group.name, quantity=each.group.count, hourly=each.expected, source=each.source)
             for each in bills
         ),
-        *_unpriced(groups, network, storage),
+        *fixed,
+        *_unpriced(asked, groups, network, storage),
     ]
     per_gpu, per_pflop = _ratios(bills)
     return Cost(
         currency="USD",
-        hourly=sum(each.expected or 0.0 for each in bills),
-        hourly_max=sum(each.most or 0.0 for each in bills),
+        hourly=sum(each.expected or 0.0 for each in bills) + always,
+        hourly_max=sum(each.most or 0.0 for each in bills) + always,
         per_gpu_hour=per_gpu,
         per_pflop_hour=per_pflop,
         items=tuple(items),
@@ -58,7 +70,7 @@ def cost(
 def _bill(group: AwsGroupPlan, region: str) -> _Bill:
     price = on_demand(group.type, region)
     if isinstance(group.market, CapacityBlock):
-        return _Bill(group=group, expected=None, most=None, source=PAID_UP_FRONT)
+        return _Bill(group=group, expected=None, most=None, source=_up_front(group.market))
     if isinstance(group.market, Spot):
         return _spot_bill(group, group.market, price)
     if price is None:
@@ -69,8 +81,15 @@ def _bill(group: AwsGroupPlan, region: str) -> _Bill:
     return _Bill(group=group, expected=group.count * each, most=group.most * each, source=source)
 
 
+def _up_front(block: CapacityBlock) -> str:
+    """An offer names its price when it is looked up; until then only the limit is known."""
+    if block.purchase is None:
+        return PAID_UP_FRONT
+    return f"{PAID_UP_FRONT}: at most {block.purchase.usd_at_most:,.2f} USD when `up` buys it"
+
+
 def _spot_bill(group: AwsGroupPlan, market: Spot, price: Price | None) -> _Bill:
-    """No table holds spot prices, which move by the hour: a node costs at most its cap, or the on-demand price."""
+    """Spot moves by the hour, and spot.csv only saw some: a node costs at most its cap, or the on-demand price."""
     full = None if price is None else price.on_demand_usd_per_hour
     caps = [each for each in (market.max_price_usd_per_hour, full) if each is not None]
     if not caps or (market.fallback and full is None):
@@ -106,18 +125,23 @@ def _tflops(group: AwsGroupPlan) -> float | None:
 
 
 def _unpriced(
-    groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
+    asked: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
 ) -> Iterator[CostItem]:
     """What else is on the bill. The tables hold prices of instance types only."""
     interface = [each for each in network.endpoints if each.kind == "interface"]
     quantities = {
         "root volumes, GiB": sum(group.count * group.root.size_gib for group in groups),
         "NAT gateways": len(network.nat),
+        "public addresses": len(network.nat) + sum(group.count for group in groups if group.public_address),
         "interface endpoints": sum(len(each.subnets) for each in interface),
         **{f"{item.name}, GiB of Lustre": item.size_gib for item in storage if isinstance(item, LustrePlan)},
         **{f"{item.name}, bucket by what it holds": 1 for item in storage if isinstance(item, BucketPlan)},
+        "bucket of the playbooks, by what it holds": int(asked.eks is None),
         "keys": 1,
         "flow log, by what it holds": 1,
+        "log of the control plane, by what it holds": int(asked.eks is not None),
+        "queue, by its messages": 1,
+        "traffic between zones and to the internet, by what is sent": 1,
     }
     for name, quantity in quantities.items():
         if quantity:

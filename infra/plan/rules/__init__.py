@@ -1,12 +1,24 @@
 """Every rule of the preflight. A new file of rules is named here, and its rules run."""
 
-from infra.plan.rules import aws_access, aws_market, aws_nodes, aws_price, aws_storage, budget, local, names, storage
+from infra.plan.rules import (
+    aws_access,
+    aws_eks,
+    aws_market,
+    aws_nodes,
+    aws_price,
+    aws_storage,
+    budget,
+    local,
+    names,
+    storage,
+)
 from infra.plan.rules.registry import RULES, Rule, check
 
 __all__ = [
     "RULES",
     "Rule",
     "aws_access",
+    "aws_eks",
     "aws_market",
     "aws_nodes",
     "aws_price",

@@ -14,8 +14,11 @@ RULES_PER_GROUP = 60  # in each direction
 
 @rule("somebody-can-log-in", AwsPlan)
 def somebody_can_log_in(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """A node has no other door than SSH and Session Manager (EC2 User Guide, Connect to your Linux instance)."""
-    if not spec.access.ssh_from and not plan.access.session_manager:
+    """A node has no other door than SSH and Session Manager (EC2 User Guide, Connect to your Linux instance).
+
+    A cluster of EKS has its API, which without `api_from` is reached through a node too.
+    """
+    if not spec.access.ssh_from and not plan.access.session_manager and not (plan.eks and plan.eks.api_from):
         yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`, or set `ssm: true`"
 
 
@@ -43,7 +46,7 @@ def rules_fit_a_security_group(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]
 @rule("nodes-can-fetch-what-they-need", AwsPlan, level="warning")
 def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
     """Endpoints reach AWS alone; packages, drivers and containers come from elsewhere (VPC User Guide, Endpoints)."""
-    if spec.network.internet == "none":
+    if spec.network.internet == "none" and spec.eks is None:
         yield (
             "cluster.network.internet",
             "nodes reach AWS only: `images` must hold the driver and every package already",

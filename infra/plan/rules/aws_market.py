@@ -20,9 +20,6 @@ USAGE_CLASSES: dict[type[Market], str] = {
 }
 MOST_IN_A_BLOCK = 64
 
-# EC2 DescribeInstanceTypeOfferings as shipped in moto 5.2.5: price lists name these pairs, the zones do not have them.
-NOT_OFFERED = {("p5e.48xlarge", "us-east-1"), ("p4de.24xlarge", "us-east-2")}
-
 
 @rule("type-is-sold-this-way", AwsPlan)
 def type_is_sold_this_way(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
@@ -37,7 +34,7 @@ def type_is_sold_this_way(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 def type_is_offered_in_the_region(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A price list may name a type that no zone of the region has (EC2 API, DescribeInstanceTypeOfferings)."""
     for i, group in enumerate(plan.groups):
-        if (group.type, plan.region) in NOT_OFFERED:
+        if load().offered(group.type, plan.region) is False:
             yield f"cluster.nodes[{i}].type", f"no zone of {plan.region} offers {group.type}"
 
 
@@ -57,6 +54,24 @@ def block_holds_the_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
         if isinstance(group.market, CapacityBlock) and group.most > MOST_IN_A_BLOCK:
             key = "max" if isinstance(group.capacity, Elastic) else "count"
             yield f"cluster.nodes[{i}].{key}", f"{group.most} is more than a capacity block has: {MOST_IN_A_BLOCK}"
+
+
+@rule("purchase-is-confirmed", AwsPlan)
+def purchase_is_confirmed(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A capacity block is charged up front, and can be neither changed nor cancelled (EC2 User Guide)."""
+    for i, group in enumerate(plan.groups):
+        if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase) and not purchase.confirmed:
+            message = f'buying cannot be undone; whoever means it writes "{purchase.sentence}"'
+            yield f"cluster.nodes[{i}].market.buy.confirm", message
+
+
+@rule("purchase-costs-at-once", AwsPlan, level="warning")
+def purchase_costs_at_once(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """PurchaseCapacityBlock charges the whole upfront fee (EC2 API); no budget of AWS stops it."""
+    for i, group in enumerate(plan.groups):
+        if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase):
+            message = f"`up` buys {group.market.id} for up to {purchase.usd_at_most:,.2f} USD, beside the price an hour"
+            yield f"cluster.nodes[{i}].market.buy", message
 
 
 @rule("reserved-group-is-in-the-region", AwsPlan)

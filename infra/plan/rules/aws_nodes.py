@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.catalog import load
-from infra.plan.aws.capacity import Gang
+from infra.plan.aws.capacity import Gang, Managed
 from infra.plan.aws.plan import AwsPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
@@ -27,7 +27,7 @@ def gpu_runs_the_locked_torch(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 def nodes_of_a_gang_have_a_fabric(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Without EFA, NCCL goes over TCP, silently and many times slower (EC2 User Guide, Elastic Fabric Adapter)."""
     for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        together = isinstance(group.capacity, Gang) and group.count > 1 and group.gpu is not None
+        together = isinstance(group.capacity, Gang | Managed) and group.count > 1 and group.gpu is not None
         if together and asked.fabric == "preferred" and group.fabric != "efa":
             message = f"{group.type} has no EFA: its GPUs speak over TCP; choose another type, or say `fabric: none`"
             yield f"cluster.nodes[{i}].type", message

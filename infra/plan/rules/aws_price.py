@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.plan.aws.capacity import CapacityBlock
+from infra.catalog import load
+from infra.plan.aws.capacity import CapacityBlock, OnDemand
 from infra.plan.aws.plan import AwsPlan
+from infra.plan.aws.price import on_demand
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 
@@ -24,7 +26,7 @@ def nodes_have_a_price(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 def block_is_paid_up_front(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """The price of a capacity block stands in its offer (EC2 User Guide, Capacity Blocks pricing and billing)."""
     for i, group in enumerate(plan.groups):
-        if isinstance(group.market, CapacityBlock):
+        if isinstance(group.market, CapacityBlock) and group.market.purchase is None:
             yield f"cluster.nodes[{i}].market", "was paid when the block was bought: it is no part of the price here"
 
 
@@ -41,3 +43,18 @@ def budget_has_somebody_to_tell(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violat
     """A budget of AWS notifies subscribers (Budgets API, Subscriber); without one it is checked here alone."""
     if spec.budget is not None and spec.budget.monthly is not None and plan.budget is None:
         yield "cluster.budget", "nobody is told when the month nears its limit; name `notify`"
+
+
+@rule("spot-would-cost-less", AwsPlan, level="warning")
+def spot_would_cost_less(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """Spot sells below the on-demand price, and is taken back with two minutes' notice (EC2 User Guide, Spot)."""
+    for i, group in enumerate(plan.groups):
+        price, seen = on_demand(group.type, plan.region), load().spot_prices(group.type, plan.region)
+        if not isinstance(group.market, OnDemand) or group.role == "head" or price is None or not seen:
+            continue
+        usd = sorted(each.usd_per_hour for each in seen)
+        saving = 1 - usd[-1] / price.on_demand_usd_per_hour
+        if saving > 0:
+            where = f"{len(usd)} zones of {plan.region}: {seen[0].source}, {seen[0].date}"
+            message = f"spot would save {saving:.0%} or more: {usd[0]:.2f} to {usd[-1]:.2f} USD an hour ({where})"
+            yield f"cluster.nodes[{i}].market", message

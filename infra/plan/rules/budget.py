@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.plan.plan import Plan
-from infra.plan.price import HOURS_PER_MONTH
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.cluster import Cluster
 
@@ -15,10 +14,9 @@ def budget_holds(spec: Cluster, plan: Plan) -> Iterator[Violation]:
     """The dearest hour, and a month of such hours, stay within what the stack file allows."""
     if spec.budget is None:
         return
-    monthly = plan.cost.hourly_max * HOURS_PER_MONTH
     for key, cost, limit in (
         ("hourly", plan.cost.hourly_max, spec.budget.hourly),
-        ("monthly", monthly, spec.budget.monthly),
+        ("monthly", plan.cost.monthly_max, spec.budget.monthly),
     ):
         if limit is not None and cost > limit:
             period = "an hour" if key == "hourly" else "a month"

@@ -10,6 +10,14 @@ Changes = Mapping[str, str | None]
 
 TWO_ZONES = {"zone": None, "zones": "[us-east-1a, us-east-1b]"}
 RESERVED, BLOCK = "{kind: reservation, id: cr-0123456789abcdef0}", "{kind: block, id: cr-0123456789abcdef0}"
+MEANT = "buy cb-0123456789abcdef0 for at most 40000 USD, never refunded"
+
+
+def bought(confirm: str) -> str:
+    offer = f"{{offering: cb-0123456789abcdef0, hours: 48, usd_at_most: 40000.0, confirm: '{confirm}'}}"
+    return group(type="p5.48xlarge", market=f"{{kind: block, buy: {offer}}}")
+
+
 OFFICES = ", ".join(f"203.0.113.{i}/32" for i in range(60))
 
 
@@ -88,6 +96,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "nodes[0].count",
         "65 is more than a capacity block has: 64",
+    ),
+    "purchase-is-confirmed": (
+        {"nodes": bought(MEANT)},
+        {"nodes": bought(MEANT.replace("40000", "50000"))},
+        "error",
+        "nodes[0].market.buy.confirm",
+        f'buying cannot be undone; whoever means it writes "{MEANT}"',
+    ),
+    "purchase-costs-at-once": (
+        {"nodes": group(market=BLOCK)},
+        {"nodes": bought(MEANT)},
+        "warning",
+        "nodes[0].market.buy",
+        "`up` buys cb-0123456789abcdef0 for up to 40,000.00 USD",
     ),
     "reserved-group-is-in-the-region": (
         {"nodes": reserved_in("us-east-1")},
@@ -215,6 +237,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "warning",
         "nodes[0].type",
         "no price of p4d.24xlarge is known in eu-west-1",
+    ),
+    "spot-would-cost-less": (
+        {"nodes": group(market="{kind: spot, max_price: 21.9}")},
+        {},
+        "warning",
+        "nodes[0].market",
+        "spot would save 63% or more: 2.47 to 8.19 USD an hour (4 zones of us-east-1: skypilot-catalog v8",
     ),
     "block-is-paid-up-front": (
         {},

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import yaml
 from clusters import KEY, REPOSITORY, Project, cluster
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from malformed import CASES, expected, stack_file
+from pydantic import BaseModel
 
 from infra.plan import decide, described
-from infra.spec import SpecError, StackFile, load
-
-_, *SECTIONS = (Path(__file__).parent / "mistakes.txt").read_text().split("\n=== ")
-CASES = dict(section.split("\n", 1) for section in SECTIONS)
-BEFORE = 3  # lines that a project writes above a case
-
-
-def expected(text: str) -> list[tuple[int, str, str]]:
-    """(line, key, words) of each mark."""
-    marks = [
-        (line, *mark.strip().split(": ", 1))
-        for line, content in enumerate(text.splitlines(), start=1 + BEFORE)
-        for mark in content.split("#!")[1:]
-    ]
-    return [(line, f"cluster.{key}", words) for line, key, words in marks]
+from infra.spec import AwsSpec, SpecError, StackFile, load
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES.keys())
 def test_each_mistake_is_one_line_with_file_line_key_and_remedy(aws: Project, text: str) -> None:
     with pytest.raises(SpecError) as caught:
-        aws.load("cloud: aws\n" + text)
+        aws.load(stack_file(text))
 
     problems = caught.value.problems
     wanted = expected(text)
@@ -69,11 +57,32 @@ def test_a_private_key_in_any_wrong_place_is_never_repeated(aws: Project, wrong:
     assert "c2VjcmV0" not in str(caught.value)
 
 
-def test_at_least_fifty_mistakes_are_known() -> None:
-    assert sum(len(expected(text)) for text in CASES.values()) >= 50
+def test_at_least_a_hundred_malformed_files_are_known_and_no_two_alike() -> None:
+    assert len(set(map(stack_file, CASES.values()))) == len(CASES) >= 100
+    assert all(map(expected, CASES.values()))
 
 
-SHIPPED = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.h100-block.yaml").read_text())["config"]["gpufleet:cluster"]
+def test_every_key_that_a_stack_file_may_hold_has_its_mistake() -> None:
+    wrong = {re.sub(r"\[\d+\]", "", key) for text in CASES.values() for _, key, _ in expected(text)}
+
+    assert {f"cluster.{key}" for key in keys_of(AwsSpec)} - {"cluster.cloud"} <= wrong
+
+
+def keys_of(kind: Any) -> set[str]:
+    """The key paths of a section, and of every section below it."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return {
+            path
+            for key, field in kind.model_fields.items()
+            for path in (key, *(f"{key}.{inner}" for inner in keys_of(field.annotation)))
+        }
+    return {path for inner in get_args(kind) for path in keys_of(inner)}
+
+
+SHIPPED = {
+    stack: yaml.safe_load((REPOSITORY / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]["gpufleet:cluster"]
+    for stack in ("h100-block", "eks-a100")
+}
 ODD = st.one_of(
     st.none(),
     st.booleans(),
@@ -108,18 +117,18 @@ def changed(value: object, place: tuple[object, ...], new: object) -> object:
     return [changed(item, tuple(rest), new) if key == first else item for key, item in enumerate(value)]
 
 
+@pytest.mark.parametrize("stack", SHIPPED)
 @settings(
-    max_examples=150,
+    max_examples=80,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(changes=st.lists(st.tuples(st.sampled_from(places(SHIPPED)[1:]), ODD), min_size=1, max_size=3))
-def test_any_change_of_a_stack_is_a_plan_or_clear_lines(
-    aws: Project, changes: list[tuple[tuple[object, ...], object]]
-) -> None:
-    found = SHIPPED
-    for place, new in changes:
+@given(data=st.data())
+def test_any_change_of_a_stack_is_a_plan_or_clear_lines(aws: Project, stack: str, data: st.DataObject) -> None:
+    found = SHIPPED[stack]
+    somewhere = st.sampled_from(places(found)[1:])
+    for place, new in data.draw(st.lists(st.tuples(somewhere, ODD), min_size=1, max_size=3)):
         if place in places(found):
             found = changed(found, place, new)
     aws.write(yaml.safe_dump({"config": {"gpufleet:cluster": found}}))

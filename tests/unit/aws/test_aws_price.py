@@ -2,10 +2,49 @@
 
 from __future__ import annotations
 
-import pytest
-from clusters import BUCKET, LUSTRE, SSH, Project, group, with_head
+import csv
 
-from infra.plan.aws import Elastic
+import pytest
+from clusters import BUCKET, LUSTRE, REPOSITORY, SSH, Project, group, with_head
+from eks_rule_cases import eks
+
+from infra.plan import AwsPlan, decide
+from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Spot
+from infra.spec import load, stacks
+
+STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "aws"]
+CONTROL_PLANE = 0.10
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> None:
+    plan = decide(load(REPOSITORY, stack))
+    assert isinstance(plan, AwsPlan)
+    with (REPOSITORY / "infra" / "catalog" / "prices.csv").open() as file:
+        table = {(row["type"], row["region"]): float(row["on_demand_usd_per_hour"]) for row in csv.DictReader(file)}
+
+    nodes = {each.name: each.count * at_most(each, table[each.type, plan.region]) for each in plan.groups}
+    total = sum(nodes.values()) + (CONTROL_PLANE if plan.eks else 0)
+
+    items = {item.name: item.hourly or 0 for item in plan.cost.items}
+    assert {name: items[name] for name in nodes} == pytest.approx(nodes, rel=0.01)
+    assert plan.cost.hourly == pytest.approx(total, rel=0.01) == pytest.approx(sum(items.values()), rel=0.01)
+
+
+def at_most(group: AwsGroupPlan, on_demand: float) -> float:
+    """What one node costs an hour as it is bought: a block was paid before, and spot has its cap."""
+    if isinstance(group.market, CapacityBlock):
+        return 0
+    cap = group.market.max_price_usd_per_hour if isinstance(group.market, Spot) else None
+    return min(on_demand, cap or on_demand)
+
+
+def test_the_control_plane_of_eks_is_an_item_of_its_own(aws: Project) -> None:
+    cost = aws.plan(**eks()).cost
+
+    (item,) = [each for each in cost.items if each.name == "control plane of EKS"]
+    assert (item.quantity, item.hourly) == (1, CONTROL_PLANE)
+    assert cost.hourly == pytest.approx(4 * 21.957642 + 2 * 0.096 + CONTROL_PLANE)
 
 
 def test_an_elastic_spot_group_with_a_fallback_has_its_least_nodes_on_demand(aws: Project) -> None:
@@ -44,5 +83,16 @@ def test_every_item_of_the_bill_is_listed_with_its_source_and_none_is_invented(a
     priced = {item.name: item.quantity for item in items if item.hourly is not None}
     unpriced = {item.name.partition(",")[0]: item.quantity for item in items if item.hourly is None}
     assert priced == {"head": 1, "a": 4}
-    assert unpriced == {"root volumes": 850, "NAT gateways": 1, "d": 1, "f": 19200, "keys": 1, "flow log": 1}
+    assert unpriced == {
+        "root volumes": 850,
+        "NAT gateways": 1,
+        "public addresses": 2,
+        "d": 1,
+        "f": 19200,
+        "bucket of the playbooks": 1,
+        "keys": 1,
+        "flow log": 1,
+        "queue": 1,
+        "traffic between zones and to the internet": 1,
+    }
     assert all(item.source for item in items)

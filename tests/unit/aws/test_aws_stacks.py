@@ -9,7 +9,7 @@ import pytest
 from clusters import REPOSITORY
 
 from infra.plan import AwsPlan, decide
-from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Gang, Reservation, Spot
+from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Gang, Managed, Reservation, Spot
 from infra.spec import load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "aws"]
@@ -29,7 +29,7 @@ def cards_of(group: AwsGroupPlan) -> tuple[int, int]:
 
 
 def test_the_shipped_stacks_are_these() -> None:
-    assert set(STACKS) >= {"a100-prod", "a100-spot", "h100-block", "b300-lab", "inference-g6", "dev-g5"}
+    assert set(STACKS) >= {"a100-prod", "a100-spot", "h100-block", "b300-lab", "inference-g6", "dev-g5", "eks-a100"}
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -54,6 +54,7 @@ def test_a_shipped_stack_opens_nothing_but_an_example_network(stack: str) -> Non
         ("b300-lab", "lab", (1, 16)),
         ("inference-g6", "serve", (1, 0)),
         ("dev-g5", "dev", (1, 0)),
+        ("eks-a100", "trainer", (1, 4)),
     ],
 )
 def test_a_shipped_stack_has_the_cards_of_its_type(stack: str, group: str, cards: tuple[int, int]) -> None:
@@ -94,6 +95,17 @@ def test_inference_follows_the_load_of_its_gpus_over_two_zones() -> None:
     assert serve.subnets == ("private-us-east-1a", "private-us-east-1b")
 
 
+def test_eks_a100_is_the_node_group_of_a100_prod_in_a_cluster() -> None:
+    _, plain = plan_of("a100-prod").groups
+    _, trainer = plan_of("eks-a100").groups
+
+    assert trainer.market == plain.market
+    assert trainer.interfaces == plain.interfaces
+    assert trainer.placement == plain.placement
+    assert isinstance(trainer.capacity, Managed)
+    assert (trainer.capacity.nodes, trainer.capacity.image_type) == (4, "AL2023_x86_64_NVIDIA")
+
+
 def test_b300_lab_opens_no_port_to_any_network() -> None:
     plan = plan_of("b300-lab")
 
@@ -111,6 +123,8 @@ def test_b300_lab_opens_no_port_to_any_network() -> None:
         ("b300-lab", 284.832, 284.832, 17.802, 10.0633),
         ("inference-g6", 0.8048, 4.8288, 0.8048, None),
         ("dev-g5", 1.006, 1.006, 1.006, None),
+        # 4 × 21.957642 + 2 × 0.096 + 0.10 for the control plane
+        ("eks-a100", 88.122568, 88.122568, 2.74470525, 10.1206),
     ],
 )
 def test_a_shipped_stack_costs_what_the_tables_say(

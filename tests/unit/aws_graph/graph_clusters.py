@@ -69,4 +69,28 @@ access: {{ssh_from: [203.0.113.0/24], public_key: "{KEY}"}}
 nodes: [{{name: dev, type: g5.xlarge, count: 1}}]
 """
 
-CLUSTERS = {"fabric": FABRIC, "spot": SPOT, "block": BLOCK, "elastic": ELASTIC, "alone": ALONE}
+EKS = """
+cloud: aws
+region: us-east-1
+zones: [us-east-1d, us-east-1a]
+network: {cidr: 10.46.0.0/16}
+access: {ssm: true}
+eks:
+  version: "1.35"
+  admins: ["arn:aws:iam::111122223333:role/ops", "arn:aws:iam::444455556666:role/team/ops"]
+  api_from: [8.8.8.0/24]
+nodes:
+  - {name: system, type: m6i.large, count: 2}
+  - name: trainer
+    type: p4d.24xlarge
+    count: 4
+    zone: us-east-1d
+    fabric: required
+    market: {kind: reservation, id: cr-0123456789abcdef0}
+  - {name: cheap, type: g6.xlarge, count: 1, zone: us-east-1d, market: {kind: spot}}
+storage:
+  - {name: data, kind: bucket, mount: /data}
+  - {name: fast, kind: lustre, mount: /fast, size_gib: 4800}
+"""
+
+CLUSTERS = {"fabric": FABRIC, "spot": SPOT, "block": BLOCK, "elastic": ELASTIC, "alone": ALONE, "eks": EKS}

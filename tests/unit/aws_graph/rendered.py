@@ -57,3 +57,8 @@ def statements(policy: str) -> list[dict[str, Any]]:
 
 def script(template: dict[str, Any]) -> str:
     return b64decode(template["userData"]).decode()
+
+
+def trainer(graph: Graph) -> dict[str, Any]:
+    """The launch template of the group `trainer`."""
+    return inputs(graph, "LaunchTemplate", "trainer-template")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -75,7 +76,8 @@ def test_no_output_of_the_cloud_is_read_before_it_is_there(graph: Graph) -> None
 def test_the_handover_is_whole(graph: Graph) -> None:
     told = Handover.model_validate(graph.outputs["cluster"])
 
-    assert (told.cloud, told.nodes, told.access.user) == ("aws", (), "ubuntu")
+    assert (told.cloud, told.nodes) == ("aws", ())
+    assert told.access.user == ("ec2-user" if told.kubernetes else "ubuntu")
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -120,12 +122,20 @@ def test_a_shipped_stack_previews_what_it_makes(stack: str) -> None:
     assert set(render_stack(REPOSITORY, stack, preview=True).nodes) == set(render_stack(REPOSITORY, stack).nodes)
 
 
-def test_the_plan_of_a100_prod_is_the_golden_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stack", ["a100-prod", "eks-a100"])
+def test_the_plan_of_a_stack_is_the_golden_one(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "packed", lambda _: b"playbooks")
-    golden = GOLDEN / "a100-prod.json"
+    golden = GOLDEN / f"{stack}.json"
 
-    text = canonical(plan_document(REPOSITORY, "a100-prod")).replace(str(REPOSITORY), "<root>")
+    text = canonical(plan_document(REPOSITORY, stack)).replace(str(REPOSITORY), "<root>")
 
     if os.environ.get("GPUFLEET_UPDATE_GOLDEN"):
         golden.write_text(text)
     assert text == golden.read_text()
+
+
+def test_only_the_cloud_s_own_folder_imports_its_sdk() -> None:
+    pattern = re.compile(r"^\s*(?:from|import) pulumi_aws\b", re.MULTILINE)
+    users = {file.parent for file in (REPOSITORY / "infra").rglob("*.py") if pattern.search(file.read_text())}
+
+    assert users == {REPOSITORY / "infra" / "clouds" / "aws"}

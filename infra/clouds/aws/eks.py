@@ -1,0 +1,82 @@
+"""A cluster of EKS: control plane, what its nodes need to join, the nodes, and what runs on them.
+
+Source: EKS User Guide, "Amazon EKS node IAM role" and "AWS add-ons" (a network plug-in comes before nodes, DNS needs
+some to run on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+
+from infra.clouds.aws.documents import assumed_by
+from infra.clouds.aws.eks_addons import Addons, AddonsArgs
+from infra.clouds.aws.eks_cluster import ControlPlane, ControlPlaneArgs
+from infra.clouds.aws.eks_nodes import ManagedNodes, ManagedNodesArgs
+from infra.clouds.aws.eks_roles import role
+from infra.clouds.aws.identity import IdentityArgs, statements
+from infra.clouds.aws.order import once
+from infra.plan.aws import AwsPlan, EksPlan, Managed
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesArgs:
+    """What the cluster needs. subnets, security_groups: ids, and buckets: ARNs, by the plan's names."""
+
+    plan: AwsPlan
+    eks: EksPlan
+    subnets: Mapping[str, Input[str]]
+    security_groups: Mapping[str, Input[str]]
+    buckets: Mapping[str, Input[str]]
+    key_arn: Input[str]
+
+
+class Kubernetes(ComponentResource):
+    """The whole of it, in the order in which it comes to life."""
+
+    def __init__(self, name: str, args: KubernetesArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:aws:Kubernetes", name, {}, opts)
+        mine, plan, eks = ResourceOptions(parent=self), args.plan, args.eks
+        control_plane = ControlPlane(
+            "control-plane",
+            ControlPlaneArgs(
+                plan=eks,
+                subnets=[args.subnets[subnet] for subnet in eks.subnets],
+                group_id=args.security_groups[eks.security_group],
+                key_arn=args.key_arn,
+            ),
+            mine,
+        )
+        allowed = statements(IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn))
+        role_arn = role("nodes", assumed_by("ec2.amazonaws.com"), allowed, mine)
+        network = self._addons("node-addons", args, control_plane.name, before_nodes=True)
+        joinable = once(control_plane.name, *network.made)
+        nodes = [
+            ManagedNodes(
+                group.name,
+                ManagedNodesArgs(
+                    plan=group,
+                    managed=group.capacity,
+                    stack=plan.stack,
+                    cluster=joinable,
+                    version=eks.version,
+                    role_arn=role_arn,
+                    subnets=[args.subnets[subnet] for subnet in group.subnets],
+                    group_id=args.security_groups[group.security_group],
+                    key_arn=args.key_arn,
+                    tags=plan.tags,
+                ),
+                mine,
+            ).made
+            for group in plan.groups
+            if isinstance(group.capacity, Managed)
+        ]
+        self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
+        self.register_outputs({})
+
+    def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:
+        plan = [addon for addon in args.eks.addons if addon.before_nodes == before_nodes]
+        addons = AddonsArgs(plan=plan, cluster=cluster, buckets=args.buckets, key_arn=args.key_arn)
+        return Addons(name, addons, ResourceOptions(parent=self))

@@ -1,0 +1,94 @@
+"""The control plane of a cluster of EKS, its log, and who may use it.
+
+Sources: EKS User Guide, "Cluster API server endpoint", "Encrypt Kubernetes secrets with KMS", "Control plane logs" (the
+log group's name is the cluster's), "Grant IAM users access with EKS access entries" and "Access policies".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws import cloudwatch, eks
+
+from infra.clouds.aws.documents import assumed_by
+from infra.clouds.aws.eks_roles import CONTROL_PLANE, role
+from infra.clouds.aws.order import once
+from infra.plan.aws import EksPlan
+
+if TYPE_CHECKING:
+    from pulumi_aws.eks import ClusterVpcConfigArgsDict
+
+ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlPlaneArgs:
+    """What the control plane needs. subnets: ids of the plan's, in its order."""
+
+    plan: EksPlan
+    subnets: Sequence[Input[str]]
+    group_id: Input[str]
+    key_arn: Input[str]
+
+
+class ControlPlane(ComponentResource):
+    """name: of the cluster, known once it is there."""
+
+    name: Output[str]
+
+    def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:aws:ControlPlane", name, {}, opts)
+        mine, plan = ResourceOptions(parent=self), args.plan
+        log = cloudwatch.LogGroup(
+            f"{name}-log",
+            name=f"/aws/eks/{plan.name}/cluster",
+            retention_in_days=plan.log_retention_days,
+            kms_key_id=args.key_arn,
+            opts=mine,
+        )
+        cluster = eks.Cluster(
+            f"{name}-cluster",
+            name=once(plan.name, log.arn),  # EKS makes a log group of its own, without an end, where there is none
+            version=plan.version,
+            role_arn=role(name, assumed_by("eks.amazonaws.com"), CONTROL_PLANE, mine),
+            vpc_config=_network(args),
+            access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": False},
+            bootstrap_self_managed_addons=False,
+            encryption_config={"provider": {"key_arn": args.key_arn}, "resources": ["secrets"]},
+            enabled_cluster_log_types=list(plan.logs),
+            upgrade_policy={"support_type": plan.support},
+            opts=mine,
+        )
+        self.name = cluster.name
+        for principal in plan.admins:
+            self._admin(principal)
+        self.register_outputs({"name": self.name})
+
+    def _admin(self, principal: str) -> None:
+        mine, who = ResourceOptions(parent=self), re.sub(r"\W+", "-", principal.removeprefix("arn:aws:iam::"))
+        entry = eks.AccessEntry(f"{who}-entry", cluster_name=self.name, principal_arn=principal, opts=mine)
+        eks.AccessPolicyAssociation(
+            f"{who}-rights",
+            cluster_name=self.name,
+            principal_arn=entry.principal_arn,
+            policy_arn=ADMIN_POLICY,
+            access_scope={"type": "cluster"},
+            opts=mine,
+        )
+
+
+def _network(args: ControlPlaneArgs) -> ClusterVpcConfigArgsDict:
+    """The VPC reaches the API always; the internet only from the plan's networks, since without any it would be all."""
+    network: ClusterVpcConfigArgsDict = {
+        "subnet_ids": list(args.subnets),
+        "security_group_ids": [args.group_id],
+        "endpoint_private_access": True,
+        "endpoint_public_access": bool(args.plan.api_from),
+    }
+    if args.plan.api_from:
+        network["public_access_cidrs"] = list(args.plan.api_from)
+    return network

@@ -1,0 +1,97 @@
+"""A cluster of EKS, decided: its control plane and its add-ons.
+
+Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights) and
+"Control plane logs"; amazon-vpc-cni-k8s, docs/iam-policy.md; mountpoint-s3, "Configuring Mountpoint".
+
+EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, and what is in the cluster is not declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra.plan.aws.eks_plan import AddonPlan, EksPlan
+from infra.plan.aws.groups import subnet_name
+from infra.plan.aws.managed import PODS_PER_NODE
+from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, allow, use_of_buckets
+from infra.plan.aws.plan import BucketPlan, LustrePlan
+from infra.plan.aws.statement import Resource, Statement
+from infra.spec.aws import AwsSpec
+
+CONTROL_PLANE_GROUP = "eks.control-plane"  # the dot keeps it apart from the groups of the stack file
+LOG_RETENTION_DAYS = 30
+POD_ADDRESSES = {"env": {"MINIMUM_IP_TARGET": str(PODS_PER_NODE), "WARM_IP_TARGET": "1"}}
+
+PULL_IMAGES = allow(
+    "PullImages",
+    "ecr:GetAuthorizationToken",
+    "ecr:BatchCheckLayerAvailability",
+    "ecr:BatchGetImage",
+    "ecr:GetDownloadUrlForLayer",
+    on=ANYTHING,
+)
+JOIN = allow(
+    "Join", "ec2:DescribeInstances", "ec2:DescribeInstanceTypes", "eks-auth:AssumeRoleForPodIdentity", on=ANYTHING
+)
+POD_INTERFACES = allow(
+    "PodInterfaces",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:AttachNetworkInterface",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeInstances",
+    "ec2:DescribeTags",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeSubnets",
+    "ec2:DetachNetworkInterface",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "ec2:UnassignPrivateIpAddresses",
+    on=ANYTHING,
+)
+TAG_INTERFACES = allow("TagInterfaces", "ec2:CreateTags", on=[Resource(kind="interfaces")])
+
+
+def eks_plan(stack: str, asked: AwsSpec, storage: Sequence[BucketPlan | LustrePlan]) -> EksPlan | None:
+    """None for a stack whose nodes are plain machines."""
+    if asked.eks is None:
+        return None
+    return EksPlan(
+        name=f"gpufleet-{stack.replace('.', '-')}",
+        version=asked.eks.version,
+        admins=asked.eks.admins,
+        api_from=tuple(map(str, asked.eks.api_from)),
+        subnets=tuple(subnet_name("private", zone) for zone in asked.all_zones),
+        security_group=CONTROL_PLANE_GROUP,
+        log_retention_days=LOG_RETENTION_DAYS,
+        addons=tuple(_addons(storage)),
+    )
+
+
+def eks_permissions(asked: AwsSpec) -> tuple[Statement, ...]:
+    """The statements of the nodes' role. What pods may do is their own roles' affair."""
+    return PULL_IMAGES, JOIN, *([SESSIONS] if asked.access.ssm else [])
+
+
+def _addons(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:
+    """In the order in which they are needed. The network plug-in of every supported version knows efa-only."""
+    yield AddonPlan(name="eks-pod-identity-agent", before_nodes=True)
+    yield AddonPlan(
+        name="vpc-cni",
+        before_nodes=True,
+        service_account="aws-node",
+        permissions=(POD_INTERFACES, TAG_INTERFACES),
+        settings=POD_ADDRESSES,
+    )
+    yield AddonPlan(name="kube-proxy", before_nodes=True)
+    yield AddonPlan(name="coredns", before_nodes=False)
+    yield AddonPlan(name="eks-node-monitoring-agent", before_nodes=False)
+    if buckets := tuple(use_of_buckets(storage)):
+        yield AddonPlan(
+            name="aws-mountpoint-s3-csi-driver",
+            before_nodes=False,
+            service_account="s3-csi-driver-sa",
+            permissions=(*buckets, USE_KEY),
+        )
+    if any(isinstance(item, LustrePlan) for item in storage):
+        yield AddonPlan(name="aws-fsx-csi-driver", before_nodes=False)

@@ -1,0 +1,30 @@
+"""What a role may do, as data: statements of an IAM policy, about things that the plan knows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
+
+    anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
+    that holds the playbook bundle.
+    """
+
+    kind: Literal["bucket", "objects", "key", "interfaces", "anything"]
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement of an IAM policy, always an Allow. equals: condition keys and the value that each must have
+    (StringEquals)."""
+
+    sid: str
+    actions: tuple[str, ...]
+    resources: tuple[Resource, ...]
+    equals: Mapping[str, str]

@@ -1,0 +1,47 @@
+"""What nodes and people are told of a cluster on AWS: what to mount, and with which key to log in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from rendered import inputs, script
+
+from infra.graph import Graph
+from infra.handover import Handover
+
+Rendered = Callable[[str], Graph]
+
+
+def told(graph: Graph) -> Handover:
+    return Handover.model_validate(graph.outputs["cluster"])
+
+
+def test_everything_that_mounting_needs_is_told(graph_of: Rendered) -> None:
+    data, fast = told(graph_of("fabric")).storage
+
+    assert (data.kind, data.path, data.source) == ("bucket", "/data", "${storage-data-bucket.bucket}")
+    assert data.options == ("allow-other", "allow-delete")
+    assert (fast.kind, fast.path) == ("lustre", "/fast")
+    assert fast.source == "${storage-fast-files.dnsName}@tcp:/${storage-fast-files.mountName}"
+    assert fast.options == ("relatime", "flock")
+
+
+def test_a_node_is_told_the_same_storage_as_people_are(graph_of: Rendered) -> None:
+    text = script(inputs(graph_of("fabric"), "LaunchTemplate", "trainer-template"))
+    boot = json.loads(text.split("<<'GPUFLEET'\n")[1].split("\nGPUFLEET\n")[0])
+
+    assert Handover.model_validate(boot["handover"]).storage == told(graph_of("fabric")).storage
+
+
+@pytest.mark.parametrize(("name", "known"), [("fabric", True), ("alone", True), ("block", False), ("eks", False)])
+def test_a_key_file_is_told_where_nodes_know_a_login_key(graph_of: Rendered, name: str, known: bool) -> None:
+    graph = graph_of(name)
+
+    assert bool(told(graph).access.key_file) == bool(graph.of("KeyPair")) == known
+
+
+@pytest.mark.parametrize("name", ["fabric", "spot", "alone"])
+def test_plain_machines_are_no_cluster_of_kubernetes(graph_of: Rendered, name: str) -> None:
+    assert told(graph_of(name)).kubernetes is None

@@ -1,0 +1,67 @@
+"""What is kept and watched: keys, rights, storage, announcements, the budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from rendered import inputs, statements, trainer
+
+from infra.graph import Graph
+
+Rendered = Callable[[str], Graph]
+
+
+def test_everything_at_rest_is_under_the_stacks_key(graph_of: Rendered) -> None:
+    graph, key = graph_of("fabric"), "${encryption-key.arn}"
+    (root_disk,) = trainer(graph)["blockDeviceMappings"]
+    (bucket,) = inputs(graph, "BucketServerSideEncryptionConfiguration", "storage-data-encryption")["rules"]
+
+    assert (root_disk["ebs"]["encrypted"], root_disk["ebs"]["kmsKeyId"]) == ("true", key)
+    assert bucket["applyServerSideEncryptionByDefault"] == {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": key}
+    assert inputs(graph, "LustreFileSystem")["kmsKeyId"] == key
+    assert inputs(graph, "Queue")["kmsMasterKeyId"] == key
+    assert inputs(graph, "LogGroup")["kmsKeyId"] == key
+
+
+def test_the_key_knows_its_account_without_asking_and_lets_scaling_groups_start_nodes(graph_of: Rendered) -> None:
+    key = inputs(graph_of("elastic"), "kms/key:Key")
+    account, *rest = statements(key["policy"])
+
+    assert account["Principal"] == {"AWS": "arn:aws:iam::${vpc.ownerId}:root"}
+    assert (key["enableKeyRotation"], key["rotationPeriodInDays"]) == (True, 365)
+    assert "AWSServiceRoleForAutoScaling" in json.dumps(rest)
+    assert "AWSServiceRoleForAutoScaling" not in inputs(graph_of("fabric"), "kms/key:Key")["policy"]
+
+
+def test_the_nodes_role_names_its_actions_and_buckets(graph_of: Rendered) -> None:
+    allowed = statements(inputs(graph_of("fabric"), "RolePolicy", "nodes-permissions")["policy"])
+
+    assert not [action for one in allowed for action in one["Action"] if "*" in action]
+    assert [one["Resource"] for one in allowed if one["Sid"] == "UseObjects"] == [["${storage-data-bucket.arn}/*"]]
+
+
+def test_announcements_reach_the_queue_and_nobody_else_writes_to_it(graph_of: Rendered) -> None:
+    graph = graph_of("spot")
+    patterns = [json.loads(node.inputs["eventPattern"]) for node in graph.of("EventRule")]
+    allow, deny = statements(inputs(graph, "QueuePolicy")["policy"])
+
+    assert {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} in patterns
+    assert allow["Principal"] == {"Service": "events.amazonaws.com"}
+    assert "${spot-interruption-event.arn}" in allow["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_the_budget_counts_what_carries_the_stacks_tag(graph_of: Rendered) -> None:
+    budget = inputs(graph_of("fabric"), "Budget", "budget-monthly")
+
+    assert budget["costFilters"] == [{"name": "TagKeyValue", "values": ["user:gpufleet:stack$fabric"]}]
+    assert (budget["limitAmount"], budget["limitUnit"]) == ("70000.00", "USD")
+    assert [one["threshold"] for one in budget["notifications"]] == [50, 80, 100]
+
+
+def test_a_file_system_shows_its_bucket(graph_of: Rendered) -> None:
+    association = inputs(graph_of("fabric"), "DataRepositoryAssociation")
+
+    assert association["dataRepositoryPath"] == "s3://${storage-data-bucket.bucket}"
+    assert association["fileSystemId"] == "${storage-fast-files.id}"
