@@ -16,7 +16,7 @@ demo: ## set up, make two nodes on this computer, train MNIST on them
 
 test: ## set up, run every test this computer can run; the others say why not
 	@$(SETUP) --tests
-	@$(BIN)/python -m pytest -q -rs -m "not drill"
+	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadgroup -m "not drill"
 
 lint: ## style, types, playbooks
 	$(BIN)/ruff check . $(SCRIPTS)
@@ -26,6 +26,7 @@ lint: ## style, types, playbooks
 
 bench: ## the comparisons behind the figures of the pages
 	@$(BIN)/python -m training bench accuracy loop naive
+	@$(BIN)/python tests/bench/plan.py
 
 lab: ## the tests on real hosts and machines only
 	@$(SETUP) --tests
@@ -38,14 +39,16 @@ drill: ## the long fault campaigns
 setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
 	@$(SETUP)
 
-lock: ## requirements.txt from pyproject.toml; keeps what still fits (UPGRADE=1: the newest of all)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
-	  --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --output-file requirements.txt pyproject.toml
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+lock: ## requirements.txt from pyproject.toml, the policy pack's too; keeps what still fits (UPGRADE=1: the newest)
+	$(LOCK) --extra dev --output-file requirements.txt pyproject.toml
+	$(LOCK) --output-file infra/policy_pack/requirements.txt infra/policy_pack/requirements.in
 
 down: ## take the cluster on this computer down
 	@$(BIN)/gpufleet down local --yes
 
 clean: ## down, then remove what set-up, runs and tools left in this folder
 	@if [ -d .gpufleet/local ]; then $(MAKE) --no-print-directory down; fi
-	rm -rf .venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
+	rm -rf .venv infra/policy_pack/.venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

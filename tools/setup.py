@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.engine import engine_phase
 from tools.environment import environment_phase, fitting_python, python_phase
 from tools.phases import PhaseError, Table, say
+from tools.policy_pack import policy_pack_phase
 from tools.system import machines_phase, ssh_phase
 
 INTERRUPTED = 130
@@ -59,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         description="Makes .venv from the lock, finds or builds the Pulumi engine, and looks for OpenSSH.",
         epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
     )
-    told.add_argument("--tests", action="store_true", help="also what tests of machine isolation need (root, apt-get)")
+    told.add_argument("--tests", action="store_true", help="also what tests need: machine isolation, the policy pack")
     told.add_argument("--json", action="store_true", help="print the phases as JSON; progress goes to standard error")
     return told
 
@@ -73,6 +74,7 @@ def phases(root: Path, table: Table, *, tests: bool) -> int:
         table.run("ssh", lambda: ssh_phase(table.working))
         if tests:
             table.run("machines", lambda: machines_phase(table.working))
+            table.run("policy pack", lambda: policy_pack_phase(root, table.working))
     except PhaseError:
         return 1
     return 0

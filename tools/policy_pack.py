@@ -1,0 +1,30 @@
+"""The policy pack's own environment: `infra/policy_pack/.venv`, since pulumi-policy wants an older protobuf."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.environment import STAMP, installed, package_index
+from tools.phases import CommandError, PhaseError, command
+
+
+def policy_pack_phase(root: Path, working: Callable[[str], None]) -> str:
+    """Makes it hold exactly the pack's own lock; does nothing when it does already."""
+    pack = root / "infra" / "policy_pack"
+    venv, lock = pack / ".venv", pack / "requirements.txt"
+    python, stamp = str(venv / "bin" / "python"), venv / STAMP
+    wanted = hashlib.sha256(lock.read_bytes() + str(venv).encode()).hexdigest() + "\n"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return f"{installed(venv)} packages, unchanged"
+    uv, own = [str(root / ".venv" / "bin" / "uv"), "--no-config"], str(root / ".venv" / "bin" / "python")
+    try:
+        index = package_index(command([own, "-m", "pip", "config", "list"], lambda _: working("asking pip for its index")))
+        command([*uv, "venv", "--quiet", "--clear", "--python", own, str(venv)], working)
+        command([*uv, "pip", "sync", "--python", python, "--require-hashes", str(lock)], working, env=index)
+    except CommandError as error:
+        remedy = "see that the package index can be reached, then run again: what was downloaded is kept"
+        raise PhaseError(str(error), remedy, error.tail) from error
+    stamp.write_text(wanted, encoding="utf-8")
+    return f"{installed(venv)} packages from its own lock"
