@@ -1,0 +1,105 @@
+"""A cluster on AWS as a scene: the VPC's zones side by side, its kinds of subnet one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from infra.graph.picture.scene import Band, Card, Machines, Note, Scene, card, footer, price, subtitle
+from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, CapacityBlock, LustrePlan, told
+from infra.plan.aws.plan import SubnetPlan
+
+
+def scene(plan: AwsPlan) -> Scene:
+    return Scene(
+        title=plan.stack,
+        subtitle=subtitle(plan),
+        price=price(plan),
+        network=f"VPC {plan.network.cidr} · {plan.region}",
+        zones=plan.zones,
+        bands=tuple(_bands(plan)),
+        entrances=tuple(_entrances(plan)),
+        outside=tuple(_outside(plan)),
+        footer=footer(plan.cost),
+    )
+
+
+def _bands(plan: AwsPlan) -> Iterator[Band]:
+    """From the internet inwards; only what something stands in."""
+    for kind in ("public", "private", "fabric"):
+        subnets = [subnet for subnet in plan.network.subnets if subnet.kind == kind]
+        if subnets:
+            labels = {plan.zones.index(subnet.zone): f"{kind} {subnet.cidr}" for subnet in subnets}
+            yield Band(kind=kind, labels=labels, cards=tuple(_cards(plan, subnets)))
+
+
+def _cards(plan: AwsPlan, subnets: list[SubnetPlan]) -> Iterator[Card]:
+    zone_of = {subnet.name: plan.zones.index(subnet.zone) for subnet in subnets}
+    for group in plan.groups:
+        if zones := [zone_of[name] for name in group.subnets if name in zone_of]:
+            yield _group(plan, group, (min(zones), max(zones)))
+    for name in plan.network.nat:
+        if name in zone_of:
+            yield Card(
+                title="NAT gateway", lines=("the way out of the private nodes",), zones=(zone_of[name], zone_of[name])
+            )
+    for item in plan.storage:
+        if isinstance(item, LustrePlan) and item.subnet in zone_of:
+            zone, lines = zone_of[item.subnet], told.file_system(item).split(" · ")
+            yield Card(title=f"FSx for {lines[0]}", lines=tuple(lines[1:]), zones=(zone, zone))
+    private = [each for each in plan.network.endpoints if each.kind == "interface" and each.subnets[0] in zone_of]
+    if private:
+        zones = [zone_of[name] for name in private[0].subnets]
+        names = ", ".join(each.name for each in private)
+        yield Card(title=f"{len(private)} interface endpoints", lines=(names,), zones=(min(zones), max(zones)))
+
+
+def _group(plan: AwsPlan, group: AwsGroupPlan, zones: tuple[int, int]) -> Card:
+    place = "" if group.role == "head" else told.place(group)
+    disks = f"{told.disks(group.scratch)} → {group.scratch.mount}" if group.scratch else ""
+    lines = [
+        told.hardware(group),
+        " · ".join(filter(None, [told.market(group.market), place])),
+        told.fabric(group).removeprefix(", "),
+        " · ".join(filter(None, [f"root {group.root.size_gib} GiB", disks])),
+    ]
+    machines = Machines(
+        least=group.count,
+        most=group.most,
+        gpus=group.gpus_per_node,
+        cards=tuple(interface.interface_type for interface in group.interfaces),
+    )
+    whole = card(plan, group, [line for line in lines if line])
+    paid = {"right": "paid up front"} if isinstance(group.market, CapacityBlock) else {}
+    return replace(whole, size=f"{told.count(group)} × {group.type}", machines=machines, zones=zones, **paid)
+
+
+def _entrances(plan: AwsPlan) -> Iterator[Note]:
+    access = plan.access
+    if access.ssh_from:
+        first = next(group.name for group in plan.groups if group.public_address)
+        yield Note(title="people", lines=("SSH, port 22, from", *access.ssh_from), to=access.head or first)
+    if access.session_manager:
+        yield Note(title="people", lines=("Session Manager,", "no open port"))
+
+
+def _outside(plan: AwsPlan) -> Iterator[Note]:
+    if plan.eks:
+        parts = told.kubernetes(plan.eks).split(" · ")
+        yield Note(title=parts[0], lines=("control plane", *parts[1:]))
+    for item in plan.storage:
+        if isinstance(item, BucketPlan):
+            yield Note(title=f"S3 bucket {item.name}", lines=(f"→ {item.mount}", "by gateway endpoint"))
+    yield Note(title="S3 bucket of the stack", lines=("playbooks, training package",))
+    names = ", ".join(event.name for event in plan.interruption.events)
+    yield Note(title="interruption queue", lines=(f"SQS: {names}",))
+    yield Note(title="KMS key", lines=("disks, buckets, queue, flow log",))
+    if plan.budget:
+        yield Note(
+            title="budget",
+            lines=(
+                f"{plan.budget.monthly_usd:,.0f} USD a month",
+                f"told at {', '.join(map(str, plan.budget.thresholds_percent))} %",
+                *plan.budget.emails,
+            ),
+        )

@@ -1,0 +1,120 @@
+"""What a picture shows, before anything has a place: a network of zones, bands of subnets, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from infra.plan import AwsPlan
+from infra.plan.plan import Cost, GroupPlan, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """Equal nodes. least: from the start; most: there can be. gpus: of one. cards: the kinds of its interfaces."""
+
+    least: int
+    most: int
+    gpus: int
+    cards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Something that stands in the network. zones: the places in `Scene.zones` that it spans, first and last."""
+
+    title: str
+    right: str = ""
+    size: str = ""
+    lines: tuple[str, ...] = ()
+    machines: Machines | None = None
+    zones: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """A kind of subnet over all zones. labels: of the subnet in each zone, by the zone's place."""
+
+    kind: str
+    labels: Mapping[int, str]
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """Something outside the network. to: the title of the card that its arrow leads to, "" for the network itself."""
+
+    title: str
+    lines: tuple[str, ...]
+    to: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """The whole picture. entrances: to the left of the network; outside: what it reaches, to its right."""
+
+    title: str
+    subtitle: str
+    price: tuple[str, str]
+    network: str
+    zones: tuple[str, ...]
+    bands: tuple[Band, ...]
+    entrances: tuple[Note, ...] = ()
+    outside: tuple[Note, ...] = ()
+    footer: tuple[str, ...] = ()
+
+
+def of(plan: Plan) -> Scene:
+    """The scene of a plan; a cloud that has none of its own is drawn by what every plan says."""
+    if isinstance(plan, AwsPlan):
+        from infra.graph.picture import aws
+
+        return aws.scene(plan)
+    cards = tuple(card(plan, group, group.summary.split(" · ")) for group in plan.groups)
+    return Scene(
+        title=plan.stack,
+        subtitle=subtitle(plan),
+        price=price(plan),
+        network=f"network {plan.network.cidr}",
+        zones=(plan.place,),
+        bands=(Band(kind="private", labels={0: plan.network.summary}, cards=cards),),
+        entrances=(Note(title="people", lines=("SSH", plan.access.summary)),),
+        outside=tuple(
+            Note(title=f"{storage.kind} {storage.name}", lines=(f"→ {storage.mount}",)) for storage in plan.storage
+        ),
+        footer=footer(plan.cost),
+    )
+
+
+def card(plan: Plan, group: GroupPlan, lines: Sequence[str]) -> Card:
+    """A group of nodes with its price."""
+    hourly = next((item.hourly for item in plan.cost.items if item.name == group.name), None)
+    money = "no price" if hourly is None else f"{hourly:,.2f} {plan.cost.currency}/h"
+    machines = Machines(least=group.count, most=group.count, gpus=group.gpus_per_node)
+    return Card(title=group.name, right=money, size=group.size, lines=tuple(lines), machines=machines)
+
+
+def subtitle(plan: Plan) -> str:
+    """Everything of the headline but the stack's name."""
+    return plan.headline.removeprefix(f"{plan.stack} · ")
+
+
+def price(plan: Plan) -> tuple[str, str]:
+    """The hour in large, and what else there is to say of it."""
+    cost = plan.cost
+    without = [group.name for group in plan.groups if group.name in cost.missing]
+    parts = [
+        f"without {', '.join(without)}" if without else "",
+        f"at most {cost.hourly_max:,.2f}" if cost.hourly_max > cost.hourly else "",
+        "" if cost.per_gpu_hour is None else f"{cost.per_gpu_hour:,.2f} {cost.currency}/GPU-h",
+        f"{cost.monthly:,.0f} {cost.currency}/month" if cost.hourly else "",
+    ]
+    return f"{cost.hourly:,.2f} {cost.currency}/h", " · ".join(filter(None, parts))
+
+
+def footer(cost: Cost) -> tuple[str, ...]:
+    """What the price is made of, and what it leaves out."""
+    priced = [f"{item.name} {item.hourly:,.2f}" for item in cost.items if item.hourly]
+    sums = f"price: {' + '.join(priced)} = {cost.hourly:,.2f} {cost.currency}/h" if len(priced) > 1 else ""
+    left_out = f"not in the price: {' · '.join(cost.missing)}" if cost.missing else ""
+    return tuple(filter(None, [sums, left_out]))
