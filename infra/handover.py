@@ -32,8 +32,8 @@ class Node(_Told):
     """One machine, as it really is.
 
     host_key: its SSH host key, `type base64`. prefix: the folder in front of its system paths: `/` on a machine of its
-    own; on a node that is only a process its own folder, since an unprivileged login cannot write /etc. proxy: the shell
-    command that carries SSH to it (`%h:%p`), empty where it is reached directly.
+    own; on a node that is only a process its own folder, since an unprivileged login cannot write /etc. proxy: the
+    shell command that carries SSH to it (`%h:%p`), empty where it is reached directly.
     """
 
     name: str

@@ -20,7 +20,9 @@ def policy_pack_phase(root: Path, working: Callable[[str], None]) -> str:
         return f"{installed(venv)} packages, unchanged"
     uv, own = [str(root / ".venv" / "bin" / "uv"), "--no-config"], str(root / ".venv" / "bin" / "python")
     try:
-        index = package_index(command([own, "-m", "pip", "config", "list"], lambda _: working("asking pip for its index")))
+        index = package_index(
+            command([own, "-m", "pip", "config", "list"], lambda _: working("asking pip for its index"))
+        )
         command([*uv, "venv", "--quiet", "--clear", "--python", own, str(venv)], working)
         command([*uv, "pip", "sync", "--python", python, "--require-hashes", str(lock)], working, env=index)
     except CommandError as error:
