@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,11 +35,23 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 @app.command()
-def plan(stack: Stack, as_json: Json = False) -> None:
+def plan(
+    stack: Stack,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="REF|FILE", help="show what differs from a git commit, or from a saved --json plan"),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="draw the topology, with prices", dir_okay=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show what a stack would create and cost; creates nothing, needs no credentials."""
     from ops import plan as command
 
-    planned = command.plan(Project.find(), stack)
+    planned = command.plan(Project.find(), stack, against)
+    if picture is not None:
+        command.picture(planned, picture)
     print(json.dumps(planned.document, indent=1) if as_json else command.text(planned))
     if planned.refused:
         raise typer.Exit(1)
@@ -80,14 +93,46 @@ def catalog_show(
     show(command.show(name), as_json, command.text)
 
 
+@catalog.command("refresh")
+def catalog_refresh(
+    region: Annotated[
+        list[str] | None, typer.Option(help="ask about this region; can be repeated; else all that have prices")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would change, write nothing")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Write the tables anew from what AWS answers: types, offerings, prices, spot. Shows the changes, and asks."""
+    from ops import refresh as command
+    from ops.phases import Phases
+
+    def agreed(told: dict[str, Any]) -> bool:
+        print(command.text(told), file=sys.stderr if as_json else sys.stdout)
+        return not dry_run and (yes or confirmed("write the tables?"))
+
+    told = command.refresh(region or (), Phases(Console(), quiet=as_json), agreed)
+    print(json.dumps(told, indent=1) if as_json else "written" if told["written"] else "nothing was written")
+
+
 @app.command()
-def up(stack: Stack, as_json: Json = False) -> None:
-    """Create or repair a stack's nodes, configure them and prove them ready."""
+def up(
+    stack: Stack,
+    yes: Yes = False,
+    wait: Annotated[bool, typer.Option(help="until the nodes are there, configured and proven ready")] = True,
+    as_json: Json = False,
+) -> None:
+    """Create or repair a stack's nodes, configure them and prove them ready. Names the price first, and asks."""
+    from ops import plan as planning
     from ops import up as command
     from ops.phases import Phases
 
+    def agreed(planned: planning.Planned) -> bool:
+        print(planning.text(planned), file=sys.stderr if as_json else sys.stdout)
+        cost = planned.decided.cost
+        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h, at most {cost.hourly_max:.2f}?")
+
     phases = Phases(Console(), quiet=as_json)
-    told = command.up(Project.find(), stack, phases)
+    told = command.up(Project.find(), stack, phases, agreed, wait=wait)
     if as_json:
         print(json.dumps({"stack": stack, "phases": phases.as_json(), "cluster": told.model_dump()}, indent=1))
 
@@ -122,18 +167,48 @@ def status(stack: Stack, as_json: Json = False) -> None:
 
 @app.command()
 def down(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
-    """Take a stack down and prove that nothing of it is left."""
+    """Take a stack down and prove that nothing of it is left. Names what it stops costing, and asks."""
     from ops import down as command
     from ops.phases import Phases
 
-    if not yes and not typer.confirm(f"take down stack {stack}, with the disks of its nodes?"):
+    project = Project.find()
+    if not yes and not confirmed(
+        f"take down stack {stack}, with the disks of its nodes{command.saving(project, stack)}?"
+    ):
         raise Failure("nothing was taken down")
     phases = Phases(Console(), quiet=as_json)
-    found = command.down(Project.find(), stack, phases)
+    found = command.down(project, stack, phases)
     if as_json:
         print(json.dumps({"stack": stack, "found": found, "phases": phases.as_json()}, indent=1))
     elif not found:
         print(f"stack {stack} is not up: nothing to take down")
+
+
+@app.command()
+def sweep(
+    stack: Stack,
+    delete: Annotated[bool, typer.Option("--delete", help="remove them, after asking")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """List what carries a stack's tags and is not in its state; remove it on demand."""
+    from ops import sweep as command
+    from ops.phases import Phases
+
+    def agreed(found: dict[str, Any]) -> bool:
+        print(command.text(found), file=sys.stderr)
+        return yes or confirmed(f"remove these {len(found['strays'])} for good?")
+
+    phases = Phases(Console(), quiet=as_json)
+    show(command.sweep(Project.find(), stack, phases, agreed if delete else None), as_json, command.text)
+
+
+@app.command()
+def handover(stack: Stack) -> None:
+    """Print what playbooks and jobs work from, as JSON: the cluster with the nodes of this moment."""
+    from ops import cluster
+
+    print(cluster.discovered(Project.find(), stack).told.model_dump_json(indent=1))
 
 
 @app.command()
@@ -144,6 +219,15 @@ def env() -> None:
     for name, value in sorted(engine.environment(Project.find()).items()):
         if os.environ.get(name) != value:
             print(f"export {name}={shlex.quote(value)}")
+
+
+def confirmed(question: str) -> bool:
+    """A person's yes. Raises Failure where there is nobody to ask."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        print(file=sys.stderr)
+        raise Failure("no answer: --yes says yes beforehand", code=2) from None
 
 
 def show(document: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:

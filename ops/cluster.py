@@ -6,6 +6,8 @@ from infra import plan, spec
 from infra.handover import Handover
 from infra.plan.plan import Plan
 from infra.spec import SpecError, StackFile
+from ops import clouds
+from ops.clouds import Discovered
 from ops.engine import Engine
 from ops.failure import Failure
 from ops.project import Project
@@ -40,3 +42,9 @@ def handover(project: Project, stack: str) -> Handover:
     if told is None:
         raise Failure(f"stack {stack} is not up: start it with `gpufleet up {stack}`")
     return Handover.model_validate(told)
+
+
+def discovered(project: Project, stack: str) -> Discovered:
+    """The handover with the nodes of this moment: fleets have no fixed members. Raises Failure."""
+    decided = plan.decide(read(project, stack))
+    return clouds.of(project, decided).discovered(handover(project, stack))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +26,12 @@ def run(
 
     Ctrl-C reaches the command once, as SIGINT to its own process group; when it does not end within 30 s, or at
     a second Ctrl-C, the group is killed. KeyboardInterrupt goes on to the caller only after the command is gone.
+    When this process is killed, the kernel sends the command the same SIGINT, where there is util-linux to ask it.
     """
     with log.open("w", buffering=1) as record:
         record.write(f"$ {shlex.join(map(str, command))}\n")
         process = subprocess.Popen(
-            [str(part) for part in command],
+            [*leash(), *map(str, command)],
             env=dict(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -45,6 +47,11 @@ def run(
             end(process, INTERRUPT_SECONDS)
             raise
         return process.wait()
+
+
+def leash() -> list[str]:
+    """What stands before a command that must not outlive us."""
+    return ["setpriv", "--pdeathsig", "INT", "--"] if shutil.which("setpriv") else []
 
 
 def _follow(process: subprocess.Popen[str], write: Callable[[str], object], on_line: Callable[[str], object]) -> None:

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from infra.clouds.local import sweep
-
-from ops import engine
+from infra.plan import decide
+from ops import clouds, cluster, plan, recovery
+from ops.engine import Engine
 from ops.failure import Failure
 from ops.phases import Phases
 from ops.project import Project
+from ops.recovery import EMPTY
+from ops.up import recover
 
 
 def down(project: Project, stack: str, phases: Phases) -> bool:
-    """Returns False when there was nothing to take down. Raises Failure when something is left afterwards."""
-    site, known = project.site(stack), engine.Engine(project, stack)
-    if not known.exists() and not sweep.left_behind(site):
+    """Returns False when there was nothing to take down. Raises Failure when something is left afterwards.
+
+    What a killed deployment left is told to the engine first, so that it goes in the right order too.
+    """
+    cloud, engine = clouds.of(project, decide(cluster.read(project, stack))), Engine(project, stack)
+    if not engine.exists() and not cloud.strays(EMPTY):
         return False
+    try:
+        engine.prepare()
+        adopted = recover(cloud, engine, plan.plan(project, stack).document["resources"]) if cloud.billed else 0
+        _destroy(engine, phases, refresh=adopted > 0)
+        with phases.phase("sweep") as phase:
+            removed = cloud.clear(EMPTY, phase)
+            project.handover(stack).unlink(missing_ok=True)
+            project.since(stack).unlink(missing_ok=True)
+            if left := cloud.strays(EMPTY):
+                raise Failure("left behind, please report:", *left)
+            phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")
+    except KeyboardInterrupt:
+        raise Failure(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
+    return True
+
+
+def saving(project: Project, stack: str) -> str:
+    """What ends with the stack, as the end of a question; empty for one that costs nothing."""
+    cost = decide(cluster.read(project, stack)).cost
+    return f", which ends {cost.hourly:.2f} {cost.currency}/h" if cost.hourly else ""
+
+
+def _destroy(engine: Engine, phases: Phases, *, refresh: bool) -> None:
     gone: list[str] = []
 
     def done(_: str, name: str) -> None:
         gone.append(name)
         phase.say(f"{name} gone")
 
-    try:
-        if known.exists():
-            phases.command(f"pulumi destroy --stack {stack}")
-            with phases.phase("destroy") as phase:
-                known.destroy(project.log(stack, "destroy"), done)
-                phase.say(f"{len(gone)} resources gone")
-        with phases.phase("sweep") as phase:
-            swept = sweep.remove(site)
-            project.handover(stack).unlink(missing_ok=True)
-            project.since(stack).unlink(missing_ok=True)
-            if left := sweep.left_behind(site):
-                raise Failure("left behind, please report:", *left)
-            phase.say(f"nothing left behind{f' ({len(swept)} strays removed)' if swept else ''}")
-    except KeyboardInterrupt:
-        raise Failure(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
-    return True
+    kept = recovery.protected(engine.state())
+    options = ["--exclude-protected"] if kept else []
+    phases.command(" ".join(["pulumi destroy", *options, "--stack", engine.stack]))
+    with phases.phase("destroy") as phase:
+        engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
+        engine.forget()
+        phase.say(f"{len(gone)} resources gone")
+    for name in kept:
+        phases.note(f"kept        {name}: it is protected, since it cannot be made or given back")

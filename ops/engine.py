@@ -8,11 +8,13 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ops import command
+from ops import command, orphans
 from ops.failure import Failure
 from ops.project import Project
 
@@ -59,18 +61,42 @@ class Engine:
     project: Project
     stack: str
 
+    def prepare(self) -> None:
+        """Makes the stack known to the engine, and free of the lock of a deployment that died. Raises Failure."""
+        if self.exists():
+            self._unlock()
+        else:
+            self._call("stack", "init", "--no-select", self.stack)
+
     def up(self, log: Path, on_done: Callable[[str, str], None]) -> None:
-        """`pulumi up`; `on_done(type, name)` for each resource made, changed or removed. Raises Failure."""
-        self._ensure()
+        """`pulumi up` of a prepared stack; `on_done(type, name)` for each resource made, changed or removed.
+
+        Raises Failure.
+        """
         self._deploy(["up", "--yes", "--skip-preview", "--refresh"], log, on_done)
 
-    def destroy(self, log: Path, on_done: Callable[[str, str], None]) -> None:
-        """`pulumi destroy`, then the stack's (empty) state is forgotten. Raises Failure."""
-        self._unlock()
-        self._deploy(["destroy", "--yes", "--skip-preview"], log, on_done)
-        self._call("stack", "rm", "--yes", "--preserve-config", self.stack)
+    def destroy(
+        self, log: Path, on_done: Callable[[str, str], None], *, refresh: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        """`pulumi destroy` of a prepared stack, with more options. refresh: read all of it first. Raises Failure."""
+        more = [*(["--refresh"] if refresh else []), *options]
+        self._deploy(["destroy", "--yes", "--skip-preview", *more], log, on_done)
+
+    def forget(self) -> None:
+        """Removes the stack's state, which holds nothing any more but what cannot be destroyed."""
+        self._call("stack", "rm", "--yes", "--force", "--preserve-config", self.stack)
+
+    def state(self) -> dict[str, Any]:
+        """All that the engine knows of a prepared stack."""
+        return json.loads(self._call("stack", "export", "--stack", self.stack).stdout)
+
+    def replace_state(self, state: dict[str, Any]) -> None:
+        """Makes this what the engine knows."""
+        self._call("stack", "import", "--stack", self.stack, given=json.dumps(state))
 
     def exists(self) -> bool:
+        """Whether the engine knows the stack."""
+        (self.project.state / "pulumi").mkdir(parents=True, exist_ok=True)
         listed = json.loads(self._call("stack", "ls", "--json").stdout)
         return self.stack in {stack["name"].rsplit("/", 1)[-1] for stack in listed}
 
@@ -82,13 +108,6 @@ class Engine:
                 return None
             raise Failure(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
         return json.loads(answer.stdout).get(name)
-
-    def _ensure(self) -> None:
-        (self.project.state / "pulumi").mkdir(parents=True, exist_ok=True)
-        if self.exists():
-            self._unlock()
-        else:
-            self._call("stack", "init", "--no-select", self.stack)
 
     def _deploy(self, arguments: list[str], log: Path, on_done: Callable[[str, str], None]) -> None:
         def line(text: str) -> None:
@@ -106,19 +125,28 @@ class Engine:
             raise Failure(*(diagnostics(log.read_text()) or command.tail(log)), f"the whole log: {log}")
 
     def _unlock(self) -> None:
-        """Removes the lock of a deployment whose process died on this computer; one that lives is respected."""
-        for lock in (self.project.state / "pulumi" / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
-            owner = json.loads(lock.read_text())
-            if owner["hostname"] == socket.gethostname() and not Path(f"/proc/{owner['pid']}").exists():
-                self._call("cancel", "--yes", self.stack)
-                return
+        """Removes the lock of a deployment whose process died on this computer; one that lives gets time to end.
 
-    def _call(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        A deployment whose caller was killed is asked to end by the kernel (see `command.run`), and then finishes what
+        it is making.
+        """
+        for lock in (self.project.state / "pulumi" / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
+            owner = _owner(lock)
+            limit = time.monotonic() + command.INTERRUPT_SECONDS
+            while owner and orphans.alive(owner) and time.monotonic() < limit:
+                time.sleep(0.2)
+            if owner and orphans.alive(owner):
+                raise Failure(f"process {owner} is deploying stack {self.stack}: let it end first")
+            if owner is not None and lock.exists():
+                orphans.end_session(owner)
+                self._call("cancel", "--yes", self.stack)
+
+    def _call(self, *arguments: str, check: bool = True, given: str | None = None) -> subprocess.CompletedProcess[str]:
         answer = subprocess.run(
             [binary(self.project), *arguments, "--non-interactive", "--color", "never"],
             env=environment(self.project),
             cwd=self.project.root,
-            stdin=subprocess.DEVNULL,
+            input=given or "",
             capture_output=True,
             text=True,
             check=False,
@@ -126,6 +154,15 @@ class Engine:
         if check and answer.returncode:
             raise Failure(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
         return answer
+
+
+def _owner(lock: Path) -> int | None:
+    """The process that holds a lock; 0 when it died before it had said so, None on another computer."""
+    try:
+        owner = json.loads(lock.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return 0
+    return owner["pid"] if owner["hostname"] == socket.gethostname() else None
 
 
 def _last_line(text: str) -> str:

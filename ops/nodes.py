@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from infra.handover import Handover, Node
 
-CONNECT_SECONDS = 2
+CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,15 @@ def under(node: Node, path: str) -> str:
 
 def ssh(handover: Handover, node: Node, remote: str) -> list[str]:
     """The command that runs a shell line on a node."""
+    return [*_connection(handover, node), remote]
+
+
+def through(handover: Handover, node: Node) -> str:
+    """The ProxyCommand that carries SSH to another node through this one."""
+    return shlex.join(_connection(handover, node, "-W", "%h:%p"))
+
+
+def _connection(handover: Handover, node: Node, *more: str) -> list[str]:
     access = handover.access
     options = {
         "IdentityFile": access.key_file,
@@ -44,13 +53,14 @@ def ssh(handover: Handover, node: Node, remote: str) -> list[str]:
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "BatchMode": "yes",
-        "ConnectTimeout": str(CONNECT_SECONDS),
+        "ConnectTimeout": str(ANSWER_SECONDS),
         "ServerAliveInterval": "15",
         "LogLevel": "ERROR",
         "Port": str(node.port),
+        **({"ProxyCommand": node.proxy} if node.proxy else {}),
     }
     flags = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
-    return ["ssh", "-F", "none", *flags, f"{access.user}@{node.address}", remote]
+    return ["ssh", "-F", "none", *flags, *more, f"{access.user}@{node.address}"]
 
 
 def run(handover: Handover, node: Node, remote: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -69,7 +79,8 @@ def state(handover: Handover, node: Node) -> NodeState:
         return NodeState(node.name, node.group, node.address, word, reason)
 
     try:
-        socket.create_connection((node.address, node.port), CONNECT_SECONDS).close()
+        if not node.proxy:
+            socket.create_connection((node.address, node.port), CONNECT_SECONDS).close()
     except OSError as error:
         return told("unreachable", f"port {node.port}: {error.strerror or error}")
     file = shlex.quote(under(node, "/var/lib/gpufleet/ready.json"))

@@ -62,6 +62,11 @@ class Phases:
         if not self.quiet:
             self.console.print(f"  [dim]$ {text}[/dim]", highlight=False, soft_wrap=True)
 
+    def note(self, text: str) -> None:
+        """A line between phases that must not be overlooked."""
+        if not self.quiet:
+            self.console.print(f"  {text}", highlight=False, soft_wrap=True)
+
     def as_json(self) -> list[dict[str, str | float]]:
         return [{"phase": p.name, "note": p.note, "seconds": round(p.seconds, 2)} for p in self.done]
 

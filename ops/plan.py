@@ -1,20 +1,26 @@
-"""`gpufleet plan`: what a stack would create and cost, rendered in this process."""
+"""`gpufleet plan`: what a stack would create and cost, rendered in this process; against another plan; as a picture."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from infra.plan import decide, described
-from infra.plan.plan import Cost, Plan
+from infra.plan.plan import HOURS_PER_MONTH, Cost, Plan
 from infra.spec import StackFile
+from infra.spec.cluster import Budget
 from ops import cluster
+from ops.failure import Failure
 from ops.project import Project
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A stack's file, what was decided of it, and the document of `--json` (the design's contract)."""
+    """A stack's file, what was decided of it, and the document of `--json` (the design's contract).
+
+    The document of a plan that was held against another has the `difference` too.
+    """
 
     file: StackFile
     decided: Plan
@@ -26,29 +32,53 @@ class Planned:
         return any(finding["level"] == "error" for finding in self.document["findings"])
 
 
-def plan(project: Project, stack: str) -> Planned:
-    """Raises Failure (code 2) for a wrong stack file; a plan that a rule refuses is told with its findings."""
+def plan(project: Project, stack: str, against: str | None = None) -> Planned:
+    """against: a git ref, or the file of a saved `--json` plan.
+
+    Raises Failure (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that a
+    rule refuses is told with its findings.
+    """
     file = cluster.read(project, stack)
     decided = decide(file)
     from infra import graph  # pulls in the engine's SDK: only once the file is known to be sound
 
-    return Planned(file, decided, graph.plan_document(project.root, stack))
+    if against is None:
+        return Planned(file, decided, graph.plan_document(project.root, stack))
+    from infra.graph import diff
+    from ops import earlier
+
+    with earlier.document(project, stack, against) as before:
+        document = graph.plan_document(project.root, stack)
+        difference = diff.difference(before(), document)
+    return Planned(file, decided, {**document, "against": against, "difference": difference})
+
+
+def picture(planned: Planned, file: Path) -> None:
+    """Writes the topology as SVG. Raises Failure for a file that cannot be written."""
+    from infra.graph.picture import draw
+
+    try:
+        file.write_text(draw(planned.decided))
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror}") from None
 
 
 def text(planned: Planned) -> str:
     """The plan as a person reads it: network, groups, storage, access, findings, price."""
-    decided = planned.decided
-    gateway = f"   this computer is {decided.network.gateway}" if decided.network.gateway else ""
-    rows = [("network", f"{decided.network.cidr}{gateway}")]
-    rows += [(group.name, group.summary) for group in decided.groups]
-    rows += [("storage", f"{store.kind} {store.name} → {store.mount}") for store in decided.storage]
-    rows += [("access", decided.access.summary)]
-    rows += [(finding["level"], finding_line(planned, finding)) for finding in planned.document["findings"]]
-    rows += [("price", price_line(decided.cost))]
-    head = " + ".join(f"{group.count} × {group.name}" for group in decided.groups)
-    lines = [f"{decided.stack} · {decided.place} · {head}", ""]
-    lines += [f"  {name:<12} {value}" for name, value in rows]
-    return "\n".join([*lines, f"  {len(planned.document['resources'])} resources · nothing created"])
+    decided, document = planned.decided, planned.document
+    if "difference" in document:
+        from infra.graph import diff
+
+        return diff.text(document)
+    rows = [
+        *decided.rows,
+        *((finding["level"], finding_line(planned, finding)) for finding in document["findings"]),
+        ("price", price_line(decided.cost)),
+        ("month", month_line(decided.cost, planned.file.spec.budget)),
+    ]
+    lines = [decided.headline, "", *(f"  {name:<12} {value}" for name, value in rows if value)]
+    picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
+    return "\n".join([*lines, f"  {len(document['resources'])} resources · nothing created · {picture}"])
 
 
 def finding_line(planned: Planned, finding: dict[str, str]) -> str:
@@ -58,11 +88,28 @@ def finding_line(planned: Planned, finding: dict[str, str]) -> str:
 
 
 def price_line(cost: Cost) -> str:
-    parts = [f"{cost.hourly:.2f} {cost.currency}/h"]
+    """An hour, what it is made of, and what work costs."""
+    parts = [f"{cost.hourly:,.2f} {cost.currency}/h"]
+    if len(priced := [item for item in cost.items if item.hourly]) > 1:
+        parts[0] += f" ({' + '.join(f'{item.name} {item.hourly:,.2f}' for item in priced)})"
     if cost.hourly_max > cost.hourly:
-        parts.append(f"at most {cost.hourly_max:.2f}")
+        parts.append(f"at most {cost.hourly_max:,.2f}")
     if cost.per_gpu_hour is not None:
         parts.append(f"{cost.per_gpu_hour:.2f} {cost.currency}/GPU-h")
     if cost.per_pflop_hour is not None:
         parts.append(f"{cost.per_pflop_hour:.2f} {cost.currency}/PFLOP-h (bf16)")
     return " · ".join(parts)
+
+
+def month_line(cost: Cost, budget: Budget | None) -> str:
+    """A month of such hours, and whether the dearest of them keep the budget; empty for what costs nothing."""
+    if not cost.hourly_max:
+        return ""
+    most = f" · at most {cost.monthly_max:,.0f}" if cost.hourly_max > cost.hourly else ""
+    limits = [("h", cost.hourly_max, budget.hourly), ("month", cost.monthly_max, budget.monthly)] if budget else []
+    held = [
+        f" · budget {limit:,.10g} {cost.currency}/{period} {'ok' if most_of <= limit else 'EXCEEDED'}"
+        for period, most_of, limit in limits
+        if limit is not None
+    ]
+    return f"{cost.monthly:,.0f} {cost.currency} ({HOURS_PER_MONTH} h){most}{''.join(held)}"

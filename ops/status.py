@@ -15,12 +15,12 @@ Document = dict[str, Any]
 def status(project: Project, stack: str) -> Document:
     """The document of `--json`. Raises Failure when the stack file is wrong or the stack is not up."""
     hourly = plan.decide(cluster.read(project, stack)).cost.hourly
-    told = cluster.handover(project, stack)
+    now = cluster.discovered(project, stack)
     newest = runs.newest(project, stack)
     return {
         "stack": stack,
-        "cloud": told.cloud,
-        "nodes": [state.as_json() for state in nodes.states(told)],
+        "cloud": now.told.cloud,
+        "nodes": [state.as_json() for state in (*nodes.states(now.told), *now.others)],
         "run": newest.as_json() if newest else None,
         "cost": {"hourly": hourly, "spent": round(hourly * hours_up(project, stack), 2)},
     }

@@ -39,7 +39,7 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
     75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
-    told = cluster.handover(project, stack)
+    told = cluster.discovered(project, stack).told
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)

@@ -1,36 +1,79 @@
-"""`gpufleet up`: stack file → nodes → configured → proven ready, as the chain of the public commands."""
+"""`gpufleet up`: stack file → agreed price → nodes → configured → proven ready, as the chain of the public commands."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from infra.handover import Handover
-from infra.plan.plan import Plan
-from ops import cluster, command, engine, nodes
+from infra.plan import described
+from infra.plan.plan import Finding, Plan
+from ops import clouds, cluster, command, engine, nodes, plan, recovery
+from ops.clouds import Cloud
+from ops.engine import Engine
 from ops.failure import Failure
+from ops.nodes import NodeState
 from ops.phases import Phases
+from ops.plan import Planned
 from ops.project import Project
+from ops.recovery import Row
 
 RECAP = re.compile(r"^(?P<node>\S+)\s*: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+)\s")
 
+ARRIVE_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and its driver, CUDA and libraries are gigabytes
+ARRIVE_ASK_SECONDS = 5.0
+HERE = {"ready", "not ready", "running"}  # what is not ready is told once it has been configured
+SPOT_SECONDS = 300.0  # spot capacity that is there at all comes within a minute or two
 
-def up(project: Project, stack: str, phases: Phases) -> Handover:
-    """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended."""
+
+def up(
+    project: Project, stack: str, phases: Phases, agreed: Callable[[Planned], bool], *, wait: bool = True
+) -> Handover:
+    """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended.
+
+    agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
+    configured and proven ready; without it, they configure themselves.
+    """
     decided = cluster.decide(cluster.read(project, stack))
-    if decided.cloud != "local":
-        raise Failure(
-            f"`gpufleet up` does not serve {decided.cloud} yet: `gpufleet plan {stack}` shows what it would be"
-        )
+    cloud = clouds.of(project, decided)
     with go_on(stack):
-        told = _declare(project, decided, phases)
-        _configure(project, told, phases)
-        _verify(told, phases)
+        rows: Sequence[Row] = ()
+        if cloud.billed:
+            planned = _planned(project, stack)
+            if not agreed(planned):
+                raise Failure("nothing was created")
+            _heed(planned, cloud.checked(), phases)
+            rows = planned.document["resources"]
+            if wait:
+                cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
+        told = _declare(project, decided, cloud, rows, phases)
+        if wait:
+            told = _arrive(cloud, told, phases) if cloud.billed else told
+            if not told.kubernetes:  # whose nodes are its own affair
+                _configure(project, told, phases)
+                _verify(told, phases)
     return told
+
+
+def _planned(project: Project, stack: str) -> Planned:
+    planned = plan.plan(project, stack)
+    if planned.refused:
+        bad = [finding for finding in planned.document["findings"] if finding["level"] == "error"]
+        raise Failure(*(plan.finding_line(planned, finding) for finding in bad))
+    return planned
+
+
+def _heed(planned: Planned, said: Sequence[Finding], phases: Phases) -> None:
+    """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
+    if bad := [described(finding, planned.file) for finding in said if finding.level == "error"]:
+        raise Failure(*bad)
+    for finding in said:
+        phases.note(f"{finding.level:<11} {described(finding, planned.file)}")
 
 
 @contextmanager
@@ -44,21 +87,71 @@ def go_on(stack: str) -> Iterator[None]:
         ) from None
 
 
-def _declare(project: Project, decided: Plan, phases: Phases) -> Handover:
+def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row], phases: Phases) -> Handover:
+    """Nodes that are planned one by one are counted; of others the engine only makes what will start them."""
     stack, names = decided.stack, {node.name for group in decided.groups for node in group.nodes}
-    made: set[str] = set()
+    deploying, done_names = Engine(project, stack), set()
 
     def done(_: str, name: str) -> None:
-        if name in names:
-            made.add(name)
-            phase.say(f"{len(made)} of {len(names)} changed")
+        if not names or name in names:
+            done_names.add(name)
+            phase.say(f"{len(done_names)} of {len(names) or len(custom)} changed")
 
-    phases.command(f"pulumi up --stack {stack}")
-    with phases.phase("nodes") as phase:
-        engine.Engine(project, stack).up(project.log(stack, "nodes"), done)
+    custom = [row for row in rows if row["custom"]]
+    deploying.prepare()
+    if cloud.billed:
+        with phases.phase("recover") as phase:
+            phase.say(f"{recover(cloud, deploying, rows)} found in {decided.place} that the engine did not know")
+    phases.command(f"pulumi up --refresh --stack {stack}")
+    with phases.phase("nodes" if names else "resources") as phase:
+        deploying.up(project.log(stack, "nodes"), done)
         told = cluster.handover(project, stack)
-        phase.say(f"{len(told.nodes)} of {len(names)} up ({listed([node.address for node in told.nodes])})")
+        addresses = listed([node.address for node in told.nodes])
+        phase.say(f"{len(told.nodes)} of {len(names)} up ({addresses})" if names else f"{len(done_names)} changed")
+    _keep(project, told)
     return told
+
+
+def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
+    """Tells the engine of what a killed deployment left, and how many resources that were."""
+    state = engine.state()
+    whole, adopted = cloud.recovered(state, rows)
+    if adopted or recovery.unfinished(state):
+        engine.replace_state(whole)
+    return adopted
+
+
+def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
+    """Waits until every node is there and has configured itself, or has had its time for that.
+
+    Raises Failure when nodes do not come.
+    """
+    with phases.phase("nodes") as phase:
+        began, relieved = time.monotonic(), False
+        while True:
+            now = cloud.discovered(told)
+            states = nodes.states(now.told)
+            waiting = [each for each in (*states, *now.others) if each.state not in HERE]
+            phase.say(f"{len(states) + len(now.others) - len(waiting)} here, waiting for {_counted(waiting)}")
+            if not waiting:
+                phase.say(f"{len(states) + len(now.others)} here")
+                return now.told
+            waited = time.monotonic() - began
+            if waited > ARRIVE_SECONDS:
+                break
+            if waited > SPOT_SECONDS and not relieved:
+                relieved = True
+                for line in cloud.fall_back():
+                    phases.note(line)
+            time.sleep(ARRIVE_ASK_SECONDS)
+        if lost := [each for each in waiting if each.state != "unconfigured"]:
+            raise Failure(*(f"{each.name} is {each.state}: {each.reason}" for each in lost))
+        return now.told
+
+
+def _counted(waiting: Sequence[NodeState]) -> str:
+    counts = Counter(f"{each.group} {each.state}" for each in waiting)
+    return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
 
 
 def _configure(project: Project, told: Handover, phases: Phases) -> None:
@@ -86,20 +179,25 @@ def _configure(project: Project, told: Handover, phases: Phases) -> None:
 
 def playbook_environment(project: Project, told: Handover) -> dict[str, str]:
     """Ansible's own settings and the handover it works from (a file, so that the play asks no engine)."""
-    file = project.handover(told.stack)
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(told.model_dump_json(indent=1))
-    if not project.since(told.stack).is_file():
-        project.since(told.stack).write_text(str(time.time()))
+    _keep(project, told)
     return {
         **engine.environment(project),
         "GPUFLEET_STACK": told.stack,
-        "GPUFLEET_HANDOVER": str(file),
+        "GPUFLEET_HANDOVER": str(project.handover(told.stack)),
         "ANSIBLE_CONFIG": str(project.root / "playbooks" / "ansible.cfg"),
         "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",  # so that a failed task's message can be told alone
         "ANSIBLE_NOCOLOR": "1",
         "LC_ALL": "C.UTF-8",  # Ansible refuses to start without a UTF-8 locale
     }
+
+
+def _keep(project: Project, told: Handover) -> None:
+    """What `status` and the next play work from, and since when it costs money."""
+    file, since = project.handover(told.stack), project.since(told.stack)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(told.model_dump_json(indent=1))
+    if not since.is_file():
+        since.write_text(str(time.time()))
 
 
 def _recap_note(recap: dict[str, re.Match[str]]) -> str:

@@ -1,6 +1,7 @@
-"""The drills start launchers in the same way as the launcher's own tests."""
+"""The drills start launchers, and the engine on a stand-in for AWS, in the same way as those parts' own tests."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "training"))
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / "unit" / "training"), str(TESTS / "engine")]

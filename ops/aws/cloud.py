@@ -1,0 +1,93 @@
+"""AWS, as the day-by-day commands need it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from infra.handover import Handover
+from infra.plan.aws import AwsPlan
+from infra.plan.plan import Finding
+from ops import recovery
+from ops.aws import capacity, discovery, live, login, strays
+from ops.aws.account import Account, answers
+from ops.aws.adoption import Adoption
+from ops.aws.tagged import Thing, instances, things
+from ops.clouds import Discovered
+from ops.phases import Phase
+from ops.project import Project
+from ops.recovery import Row, State
+
+SLOW = {"ec2/instance", "ec2/natgateway", "ec2/network-interface", "ec2/volume"}
+SLOW_SECONDS = 900.0  # an eight-GPU node takes minutes to stop
+LAG_SECONDS = 60.0  # for what the tagging API has not noticed yet
+ASK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """One stack in the account."""
+
+    project: Project
+    plan: AwsPlan
+    billed: bool = True
+
+    @cached_property
+    def account(self) -> Account:
+        return Account(self.plan.region)
+
+    def prepare(self, told: Handover) -> None:
+        login.ensure_key(Path(told.access.key_file), self.plan.access.key_pair)
+
+    def checked(self) -> tuple[Finding, ...]:
+        return live.findings(self.account, self.plan)
+
+    def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
+        ordered = recovery.in_order(rows)
+        with answers(self.account):
+            known = Adoption(self.account, things(self.account, self.plan.tags), recovery.ids(state))
+            found = known.found(ordered)
+        return recovery.completed(state, ordered, found), len(found)
+
+    def discovered(self, told: Handover) -> Discovered:
+        with answers(self.account):
+            return discovery.discover(self.account, self.plan, told)
+
+    def fall_back(self) -> list[str]:
+        with answers(self.account):
+            return list(capacity.fall_back(self.account, self.plan))
+
+    def strays(self, state: State) -> list[str]:
+        return [str(each) for each in self._strays(state)]
+
+    def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
+        before = set(recovery.ids(state))
+        state, _ = self.recovered(state, rows)
+        state = strays.claimed(state, self._strays(state), recovery.in_order(rows), self.plan.stack)
+        return state, [urn for urn, id_ in recovery.ids(state).items() if id_ and urn not in before]
+
+    def clear(self, state: State, phase: Phase) -> list[str]:
+        began, first = time.monotonic(), self._strays(state)
+        left = first
+        while left:
+            if ids := [each.id for each in left if each.kind == "ec2/instance"]:
+                self._terminate(ids)
+            kinds = {each.kind for each in left}
+            phase.say(f"{len(left)} on their way out: {', '.join(sorted(kinds))}")
+            if time.monotonic() - began > (SLOW_SECONDS if kinds & SLOW else LAG_SECONDS):
+                break
+            time.sleep(ASK_SECONDS)
+            left = self._strays(state)
+        return [str(each) for each in first]
+
+    def _strays(self, state: State) -> list[Thing]:
+        with answers(self.account):
+            found = things(self.account, self.plan.tags)
+            return strays.of(found, instances(self.account, self.plan.tags), recovery.everything(state))
+
+    def _terminate(self, ids: Sequence[str]) -> None:
+        with answers(self.account):
+            self.account.client("ec2").terminate_instances(InstanceIds=list(ids))

@@ -1,0 +1,70 @@
+"""What the day-by-day commands ask of a cloud beyond the engine, one class a cloud; the only table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
+
+from infra.handover import Handover
+from infra.plan.plan import Finding, Plan
+from ops.nodes import NodeState
+from ops.phases import Phase
+from ops.project import Project
+from ops.recovery import Row, State
+
+HOMES = {"local": "ops.local", "aws": "ops.aws.cloud"}  # the module of each cloud: its own SDK loads only with it
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """The cluster as it is now: the handover with the nodes that can be reached, and what is on its way or missing."""
+
+    told: Handover
+    others: tuple[NodeState, ...]
+
+
+class Cloud(Protocol):
+    """billed: it costs money, so `up` shows a plan with its price and asks."""
+
+    billed: bool
+
+    def __init__(self, project: Project, plan: Plan) -> None: ...
+
+    def prepare(self, told: Handover) -> None:
+        """Puts the private key where the handover will say that it is. Raises Failure."""
+        ...
+
+    def checked(self) -> tuple[Finding, ...]:
+        """What the cloud itself has to say of the plan before anything is made."""
+        ...
+
+    def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
+        """The engine's state, completed with what exists and it lacks, and how many resources that were."""
+        ...
+
+    def discovered(self, told: Handover) -> Discovered:
+        """The nodes of the moment."""
+        ...
+
+    def fall_back(self) -> list[str]:
+        """Buys what the plan names for want of something cheaper; a line for each purchase."""
+        ...
+
+    def strays(self, state: State) -> list[str]:
+        """A line for everything of the stack that exists and that the engine's state does not know."""
+        ...
+
+    def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
+        """The state with all of them that the engine can destroy, and their URNs."""
+        ...
+
+    def clear(self, state: State, phase: Phase) -> list[str]:
+        """Ends what only the cloud itself can end, waits until no stray is left, and returns what there was."""
+        ...
+
+
+def of(project: Project, plan: Plan) -> Cloud:
+    """The cloud of a plan. Raises KeyError for one that has no commands yet."""
+    return import_module(HOMES[plan.cloud]).Cloud(project, plan)

@@ -1,0 +1,129 @@
+"""The plan that another is held against: a saved one, or that of a commit, planned by the program of that commit."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ops.failure import Failure
+from ops.project import Project
+
+Document = dict[str, Any]
+
+
+class _Row(BaseModel):
+    urn: str
+    type: str
+    name: str
+    parent: str
+    custom: bool
+    inputs: dict[str, Any]
+    property_dependencies: dict[str, list[str]]
+    provider: str
+    protect: bool
+
+
+class _Item(BaseModel):
+    name: str
+    hourly: float | None
+
+
+class _Cost(BaseModel):
+    hourly: float
+    hourly_max: float
+    items: list[_Item]
+
+
+class _Saved(BaseModel):
+    """What a plan must have to be held against another; it may have more."""
+
+    stack: str
+    resources: list[_Row]
+    findings: list[dict[str, str]]
+    cost: _Cost
+
+
+@contextmanager
+def document(project: Project, stack: str, against: str) -> Iterator[Callable[[], Document]]:
+    """What is given is called for the document: a commit is planned meanwhile, in a process of its own.
+
+    against: a file, else a git ref. Raises Failure, code 2: for what is neither a file nor a commit, for a file that
+    holds no plan of this stack, and for a commit that cannot be planned.
+    """
+    file = Path(against)
+    if file.is_file():
+        yield lambda: _saved(file, stack)
+        return
+    with tempfile.TemporaryDirectory(prefix="gpufleet-plan-") as folder:
+        there = Project(Path(folder).resolve())
+        _unpack(project.root, against, there.root)
+        process = _start(there.root, stack)
+        try:
+            yield lambda: _planned(process, there, project, against)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _saved(file: Path, stack: str) -> Document:
+    try:
+        found = json.loads(file.read_text())
+        _Saved.model_validate(found)
+    except (ValueError, ValidationError):
+        raise Failure(f"{file}: is no plan; `gpufleet plan {stack} --json` prints one", code=2) from None
+    if found["stack"] != stack:
+        raise Failure(f"{file}: is a plan of stack {found['stack']}, not of {stack}", code=2)
+    return found
+
+
+def _unpack(root: Path, ref: str, folder: Path) -> None:
+    """The project as the commit has it: its tracked files, nothing of the work tree."""
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if found.returncode:
+        raise Failure(f"--against {ref}: neither a file nor a commit of this repository", code=2)
+    packed = _git(root, "archive", "--format=tar", found.stdout.decode().strip())
+    if packed.returncode:
+        raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["git", "-C", root, *arguments], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise Failure("--against a commit needs git: install it, or give the file of a saved plan", code=2) from None
+
+
+def _start(folder: Path, stack: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ops", "plan", stack, "--json"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},  # the commit's program, whatever is installed
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _planned(process: subprocess.Popen[str], there: Project, project: Project, ref: str) -> Document:
+    """The document, as if the commit's files lay in the project: what a stack keeps on this computer has paths."""
+    told, errors = process.communicate()
+    try:
+        found = json.loads(told.replace(str(there.root), str(project.root)))
+        _Saved.model_validate(found)
+    except (ValueError, ValidationError):
+        why = errors.strip().splitlines() or ["it prints no plan"]
+        raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {why[-1]}", code=2) from None
+    return found

@@ -1,0 +1,110 @@
+"""The engine's state, completed with what exists and it does not know: what a killed deployment left behind.
+
+The engine writes a resource down only after the cloud has answered; killed in between, it forgets it and makes another
+one. Pulumi's own ways, `refresh --import-pending-creates` and `import`, know neither what to ask for nor what depends
+on what. Here the rendered program tells both, and the next refresh reads the rest from the cloud, or drops what is not
+there after all.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = Mapping[str, Any]  # of the rendered plan: urn, type, name, parent, custom, inputs, dependencies, provider …
+State = dict[str, Any]  # what `pulumi stack export` prints and `pulumi stack import` takes
+
+PROVIDERS = "pulumi:providers:"
+EMPTY: State = {"version": 3, "deployment": {}}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A resource that exists: its id in the cloud, and what the state must hold beyond it.
+
+    Without outputs the provider takes the id as that of an import, with them as that of a refresh.
+    """
+
+    id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def ids(state: State) -> dict[str, str]:
+    """The ids of what the state knows, by URN; of a resource that is waiting for its replacement's end, the new one."""
+    return {each["urn"]: each.get("id", "") for each in _resources(state) if not each.get("delete")}
+
+
+def everything(state: State) -> set[str]:
+    """Every id and ARN that the state knows, of resources that wait for their deletion too."""
+    named = {each.get("id", "") for each in _resources(state)}
+    return named | {each.get("outputs", {}).get("arn", "") for each in _resources(state)}
+
+
+def protected(state: State) -> list[str]:
+    """What no `destroy` removes: type and id."""
+    return [f"{each['type']} {each.get('id', '')}" for each in _resources(state) if each.get("protect")]
+
+
+def unfinished(state: State) -> bool:
+    """Whether a deployment ended in the middle of something."""
+    return bool(state["deployment"].get("pending_operations"))
+
+
+def completed(state: State, rows: Sequence[Row], found: Mapping[str, Found]) -> State:
+    """The state with what was found, and with the components and the provider that it hangs on."""
+    known = ids(state)
+    wanted = set(found)
+    for row in reversed(rows):
+        if row["urn"] in wanted:
+            wanted |= {row["parent"], row["provider"]} - {""}
+    added = []
+    for row in rows:
+        if row["urn"] in wanted and row["urn"] not in known:
+            entry = _entry(row, found.get(row["urn"]), known)
+            known[row["urn"]] = entry.get("id", "")
+            added.append(entry)
+    deployment = state["deployment"]
+    resources = [*_resources(state), *added]
+    return {**state, "deployment": {**deployment, "resources": resources, "pending_operations": []}}
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """The rows so that each stands behind its parent, its provider and all that it depends on."""
+    by_urn, placed = {row["urn"]: row for row in rows}, {}
+
+    def place(urn: str) -> None:
+        if urn not in placed and urn in by_urn:
+            row = by_urn[urn]
+            for before in (row["parent"], row["provider"], *row["dependencies"]):
+                place(before)
+            placed[urn] = row
+
+    for row in rows:
+        place(row["urn"])
+    return list(placed.values())
+
+
+def _entry(row: Row, found: Found | None, known: Mapping[str, str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"urn": row["urn"], "type": row["type"], "custom": row["custom"]}
+    if row["parent"]:
+        entry["parent"] = row["parent"]
+    if row["type"].startswith(PROVIDERS):
+        return {**entry, "id": str(uuid.uuid4()), "inputs": row["inputs"], "outputs": row["inputs"]}
+    if found is None:
+        return entry
+    return {
+        **entry,
+        "id": found.id,
+        "inputs": dict(found.inputs),
+        "outputs": dict(found.outputs),
+        "provider": f"{row['provider']}::{known[row['provider']]}",
+        "dependencies": [urn for urn in row["dependencies"] if urn in known],
+        "protect": row["protect"],
+    }
+
+
+def _resources(state: State) -> list[dict[str, Any]]:
+    return state["deployment"].get("resources") or []

@@ -1,0 +1,104 @@
+"""The command `gpufleet` on a project whose AWS is the stand-in: real engine, real boto3, one file for a cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aws_cloud import front
+from aws_cloud.cloud import gone
+from aws_cloud.store import Row, Store
+from engine_runner import EngineRunner
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+IMAGE = "ami-0123456789abcdef0"
+
+
+@dataclass(frozen=True)
+class Life:
+    """One stack, from its file to its end."""
+
+    pulumi: EngineRunner
+    stack: str
+    store: Store
+
+    @property
+    def root(self) -> Path:
+        return self.pulumi.root
+
+    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as command:
+            printed, complained = command.communicate()
+        assert not (check and command.returncode), printed + complained
+        return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "ops", arguments[0], self.stack, *arguments[1:]],
+            cwd=self.root,
+            env={**self.pulumi.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def up(self) -> dict[str, str]:
+        """Brings the stack up without waiting for nodes; what each phase said."""
+        told = json.loads(self("up", "--yes", "--no-wait", "--json").stdout)
+        return {phase["phase"]: phase["note"] for phase in told["phases"]}
+
+    def strays(self) -> list[str]:
+        return json.loads(self("sweep", "--json").stdout)["strays"]
+
+    def forget(self) -> None:
+        """Loses the engine's state altogether."""
+        for file in self.root.glob(".gpufleet/pulumi/.pulumi/stacks/gpufleet/*"):
+            file.unlink()
+
+    def alive(self) -> list[Row]:
+        """What exists, without what AWS merely goes on showing."""
+        return [row for row in self.store.rows() if not gone(row)]
+
+    def duplicates(self) -> list[str]:
+        """Resources of the program that exist more than once."""
+        counts = Counter(row.urn for row in self.alive() if row.urn)
+        return [urn for urn, number in counts.items() if number > 1]
+
+    def orphans(self) -> list[str]:
+        """What exists while the engine knows neither it nor who made it."""
+        known, rows = {each.get("id") for each in self.pulumi.resources(self.stack)}, self.alive()
+        while theirs := {row.id for row in rows if row.maker in known} - known:  # a fleet's instance, its disk
+            known |= theirs
+        return [f"{row.type} {row.id}" for row in rows if row.id not in known]
+
+
+@contextmanager
+def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
+    """A shipped stack under another name, on a cloud of its own."""
+    text = (REPOSITORY / "stacks" / f"Pulumi.{shipped}.yaml").read_text()
+    asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
+    asked["images"] = {"x86_64": IMAGE}
+    file = pulumi.root / "stacks" / f"Pulumi.{stack}.yaml"
+    file.write_text(yaml.safe_dump({"config": {"gpufleet:cluster": asked}}))
+    cloud = pulumi.root / f"{stack}.sqlite"
+    with front.serving(cloud) as url:
+        environment = {
+            **pulumi.environment,
+            "PATH": os.pathsep.join([str(Path(__file__).parent / "aws_cloud" / "bin"), pulumi.environment["PATH"]]),
+            "AWS_CLOUD_FILE": str(cloud),
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+        }
+        yield Life(EngineRunner(pulumi.root, environment), stack, Store(cloud))

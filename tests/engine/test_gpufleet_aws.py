@@ -1,0 +1,97 @@
+"""The command line on AWS, from a price that is agreed to a cloud that is empty: one stack, its life in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from aws_life import Life, life
+from engine_runner import EngineRunner
+
+
+@pytest.fixture(scope="module")
+def dev(pulumi: EngineRunner) -> Iterator[Life]:
+    with life(pulumi, "dev-g5", "dev") as one:
+        yield one
+
+
+def test_without_a_yes_nothing_is_made(dev: Life) -> None:
+    answer = dev("up", check=False)
+
+    assert answer.returncode == 2
+    assert "create this for 1.01 USD/h, at most 1.01?" in answer.stderr
+    assert answer.stderr.endswith("no answer: --yes says yes beforehand\n")
+    assert dev.store.rows() == []
+
+
+def test_a_key_that_is_not_here_is_told_before_anything_is_made(dev: Life) -> None:
+    answer = dev("up", "--yes", check=False)
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("cluster.access.public_key: its private half is not on this computer: link it to ")
+    assert dev.store.rows() == []
+
+
+def test_up_makes_what_status_then_tells(dev: Life) -> None:
+    assert dev.up()["recover"].startswith("0 found")
+    assert (dev.duplicates(), dev.orphans(), dev.strays()) == ([], [], [])
+
+    told = json.loads(dev("status", "--json").stdout)
+
+    (node,) = told["nodes"]
+    waits = "its console has not told its host key yet"
+    assert (node["group"], node["state"], node["reason"]) == ("dev", "starting", waits)
+    assert told["cost"]["hourly"] == 1.006
+
+
+def test_a_lost_state_is_found_again_by_tags_and_nothing_is_made_twice(dev: Life) -> None:
+    before = {row.id for row in dev.alive()}
+    dev.forget()
+
+    assert not dev.up()["recover"].startswith("0 found")
+
+    assert {row.id for row in dev.alive()} == before
+    assert (dev.duplicates(), dev.orphans(), dev.strays()) == ([], [], [])
+    assert dev.up()["resources"] == "0 changed"
+
+
+def test_a_stray_is_listed_and_removed_and_nothing_else(dev: Life) -> None:
+    kept = {row.id for row in dev.alive()}
+    table = next(row for row in dev.alive() if row.type.endswith(":RouteTable"))
+    stray = "rtb-0123456789abcdef0"
+    dev.store.put([replace(table, id=stray, arn=table.arn.replace(table.id, stray))])
+    assert dev.strays() == [f"ec2/route-table {stray} {table.tags['gpufleet:name']}"]
+    assert dev("sweep", "--delete", check=False).returncode == 2  # nobody said yes
+
+    dev("sweep", "--delete", "--yes")
+
+    assert {row.id for row in dev.alive()} == kept
+    assert dev.strays() == []
+
+
+def test_down_names_what_it_ends_and_leaves_an_empty_cloud_even_without_a_state(dev: Life) -> None:
+    answer = dev("down", check=False)
+    assert "take down stack dev, with the disks of its nodes, which ends 1.01 USD/h?" in answer.stderr
+    assert dev.alive() != []
+    dev.forget()
+
+    told = json.loads(dev("down", "--yes", "--json").stdout)
+
+    assert [phase["note"] for phase in told["phases"] if phase["phase"] == "sweep"] == ["nothing left behind"]
+    assert dev.alive() == []
+    assert dev("down", "--yes").stdout == "stack dev is not up: nothing to take down\n"
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("shipped", ["a100-spot", "inference-g6"])
+def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, shipped: str) -> None:
+    with life(pulumi, shipped, f"swept-{shipped}") as one:
+        one.up()
+        one.forget()
+
+        one("sweep", "--delete", "--yes")
+
+        assert one.alive() == []

@@ -1,0 +1,223 @@
+"""What a stack file takes for granted is asked of AWS before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.stub import ANY, Stubber
+
+from infra.plan import AwsPlan, decide
+from infra.plan.plan import Finding
+from infra.spec import load
+from ops.aws import live
+from ops.aws.account import Account
+from ops.failure import Failure
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+REGION, ZONE = "us-east-1", "us-east-1d"
+RESERVATION = "cr-0123456789abcdef0"
+OFFERING = "cb-0123456789abcdef0"
+CLUSTER = """
+config:
+  gpufleet:cluster:
+    cloud: aws
+    region: us-east-1
+    zone: us-east-1d
+    network: {{cidr: 10.40.0.0/16}}
+    access: {{ssm: true}}
+    images: {{x86_64: ami-0123456789abcdef0}}
+    nodes: [{{name: trainer, type: {type}, count: 4, market: {market}}}]
+"""
+HELD: dict[str, Any] = {
+    "CapacityReservationId": RESERVATION,
+    "InstanceType": "p4d.24xlarge",
+    "AvailabilityZone": ZONE,
+    "InstancePlatform": "Linux/UNIX",
+    "Tenancy": "default",
+    "State": "active",
+    "TotalInstanceCount": 4,
+    "AvailableInstanceCount": 4,
+    "ReservationType": "default",
+}
+OFFER: dict[str, Any] = {
+    "CapacityBlockOfferingId": OFFERING,
+    "InstanceType": "p5.48xlarge",
+    "InstanceCount": 4,
+    "AvailabilityZone": ZONE,
+    "UpfrontFee": "39000.00",
+    "CurrencyCode": "USD",
+}
+PURCHASE = f"{{kind: block, buy: {{offering: {OFFERING}, hours: 48, usd_at_most: 40000}}}}"
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Callable[..., AwsPlan]:
+    def of(market: str = "{kind: on-demand}", kind: str = "p4d.24xlarge") -> AwsPlan:
+        (tmp_path / "stacks").mkdir(exist_ok=True)
+        (tmp_path / "Pulumi.yaml").write_text((REPOSITORY / "Pulumi.yaml").read_text())
+        (tmp_path / "stacks" / "Pulumi.x.yaml").write_text(CLUSTER.format(type=kind, market=market))
+        plan = decide(load(tmp_path, "x"))
+        assert isinstance(plan, AwsPlan)
+        return plan
+
+    return of
+
+
+def asked(plan: AwsPlan, **said: Any) -> tuple[Finding, ...]:
+    """The findings where AWS answers as a sound account would, but for what is given. botocore checks each answer."""
+    account, kind = Account(REGION), plan.groups[0].type
+    ec2, quotas = Stubber(account.client("ec2")), Stubber(account.client("service-quotas"))
+    zone = {"ZoneName": ZONE, "State": "available", "OptInStatus": "opt-in-not-required"}
+    ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone | said.get("zone", {})]}, ANY_OF_IT)
+    offers = [{"InstanceType": kind, "Location": where} for where in said.get("offered_in", [ZONE])]
+    ec2.add_response("describe_instance_type_offerings", {"InstanceTypeOfferings": offers}, ANY_OFFER)
+    image = {"ImageId": "ami-0123456789abcdef0", "State": "available", "Architecture": "x86_64"}
+    ec2.add_response("describe_images", {"Images": [image | said.get("image", {})]}, {"ImageIds": [image["ImageId"]]})
+    if "held" in said:
+        ec2.add_response(
+            "describe_capacity_reservations",
+            {"CapacityReservations": [HELD | said["held"]]},
+            {"CapacityReservationIds": [RESERVATION]},
+        )
+    if "offers" in said:
+        bought = {"CapacityReservations": [HELD] if said.get("bought") else []}
+        ec2.add_response("describe_capacity_reservations", bought, {"Filters": ANY})
+        if not said.get("bought"):
+            wanted = {"InstanceType": kind, "InstanceCount": 4, "CapacityDurationHours": 48}
+            ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": said["offers"]}, wanted)
+    if plan.groups[0].market.kind in ("on-demand", "spot"):
+        quota = {"QuotaName": "Running On-Demand P instances", "Value": said.get("vcpus", 384.0)}
+        quotas.add_response("get_service_quota", {"Quota": quota}, {"ServiceCode": "ec2", "QuotaCode": ANY})
+    with ec2, quotas:
+        found = live.findings(account, plan)
+        ec2.assert_no_pending_responses()
+        quotas.assert_no_pending_responses()
+    return found
+
+
+ANY_OF_IT = {"Filters": ANY, "AllAvailabilityZones": True}
+ANY_OFFER = {"LocationType": "availability-zone", "Filters": ANY}
+
+
+def told(findings: tuple[Finding, ...]) -> list[tuple[str, str, str]]:
+    return [(each.level, each.path, each.message) for each in findings]
+
+
+def test_nothing_is_said_of_what_is_as_it_should_be(planned: Callable[..., AwsPlan]) -> None:
+    reserved = planned(f"{{kind: reservation, id: {RESERVATION}}}")
+
+    assert asked(planned()) == ()
+    assert asked(reserved, held={}) == ()
+
+
+def test_a_zone_that_the_account_has_not_opted_in_to(planned: Callable[..., AwsPlan]) -> None:
+    assert told(asked(planned(), zone={"OptInStatus": "not-opted-in"})) == [
+        ("error", "cluster.zone", "this account has not opted in to us-east-1d")
+    ]
+
+
+def test_a_type_that_only_other_zones_have(planned: Callable[..., AwsPlan]) -> None:
+    ((level, path, message),) = told(asked(planned(), offered_in=["us-east-1a", "us-east-1c"]))
+
+    assert (level, path) == ("error", "cluster.nodes[0].type")
+    assert message == "us-east-1d does not have p4d.24xlarge, only us-east-1a, us-east-1c"
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ({"State": "deregistered"}, "ami-0123456789abcdef0 is deregistered"),
+        ({"Architecture": "arm64"}, "ami-0123456789abcdef0 is for arm64"),
+    ],
+)
+def test_an_image_that_is_gone_or_for_another_machine(
+    planned: Callable[..., AwsPlan], image: dict[str, str], message: str
+) -> None:
+    assert told(asked(planned(), image=image)) == [("error", "cluster.images.x86_64", message)]
+
+
+@pytest.mark.parametrize(
+    ("held", "level", "message"),
+    [
+        ({"InstanceType": "p5.48xlarge"}, "error", "its type is p5.48xlarge, and the nodes' p4d.24xlarge"),
+        ({"AvailabilityZone": "us-east-1a"}, "error", "its zone is us-east-1a, and the nodes' us-east-1d"),
+        ({"InstancePlatform": "Windows"}, "error", "its platform is Windows, and the nodes' Linux/UNIX"),
+        ({"ReservationType": "capacity-block"}, "error", "its kind is capacity-block, and the nodes' default"),
+        ({"State": "expired"}, "error", "it is expired"),
+        (
+            {"State": "scheduled", "StartDate": datetime(2026, 12, 1, 11, 30, tzinfo=UTC)},
+            "warning",
+            "it begins at 2026-12-01 11:30 UTC: nodes wait for it",
+        ),
+        ({"TotalInstanceCount": 3, "AvailableInstanceCount": 3}, "error", "it holds 3 nodes, and the group has 4"),
+        ({"AvailableInstanceCount": 1}, "warning", "1 of its 4 nodes are free: unless the others are this stack's"),
+    ],
+)
+def test_a_reservation_that_does_not_fit_the_nodes(
+    planned: Callable[..., AwsPlan], held: dict[str, Any], level: str, message: str
+) -> None:
+    reserved = planned(f"{{kind: reservation, id: {RESERVATION}}}")
+
+    assert told(asked(reserved, held=held)) == [(level, "cluster.nodes[0].market.id", message)]
+
+
+def test_a_placement_group_that_the_reservation_was_made_in_and_nobody_named(planned: Callable[..., AwsPlan]) -> None:
+    arn = "arn:aws:ec2:us-east-1:111122223333:placement-group/held"
+
+    found = asked(planned(f"{{kind: reservation, id: {RESERVATION}}}"), held={"PlacementGroupArn": arn})
+
+    assert [each.message for each in found] == [f"its placement group is {arn}, and the nodes' none"]
+
+
+def test_a_quota_that_the_stack_alone_exceeds(planned: Callable[..., AwsPlan]) -> None:
+    ((_, path, message),) = told(asked(planned(), vcpus=383.0))
+
+    assert path == "cluster.nodes[0].type"
+    assert message == ("384 vCPUs are more than the quota `Running On-Demand P instances` (383); ask AWS for more")
+
+
+def test_an_offer_is_looked_up_before_it_is_bought(planned: Callable[..., AwsPlan]) -> None:
+    plan = planned(PURCHASE, "p5.48xlarge")
+
+    assert asked(plan, offers=[OFFER]) == ()
+    assert [each.message for each in asked(plan, offers=[])] == ["AWS has no such offer for 4 × p5.48xlarge any more"]
+    assert [each.message for each in asked(plan, offers=[OFFER | {"UpfrontFee": "40000.01"}])] == [
+        "the offer costs 40000.01 USD"
+    ]
+    assert [each.message for each in asked(plan, offers=[OFFER | {"AvailabilityZone": "us-east-1a"}])] == [
+        "the offer is in us-east-1a; put the nodes there"
+    ]
+
+
+def test_an_offer_that_was_bought_is_not_looked_for(planned: Callable[..., AwsPlan]) -> None:
+    assert asked(planned(PURCHASE, "p5.48xlarge"), offers=[], bought=True) == ()
+
+
+def test_a_reservation_that_is_not_there_is_a_finding(planned: Callable[..., AwsPlan]) -> None:
+    plan = planned(f"{{kind: reservation, id: {RESERVATION}}}")
+    account = Account(REGION)
+    with Stubber(account.client("ec2")) as ec2:
+        ec2.add_client_error("describe_capacity_reservations", "InvalidCapacityReservationId.NotFound", "not there")
+        found = list(live._reservations(account, plan))
+
+    assert told(tuple(found)) == [("error", "cluster.nodes[0].market.id", "not there")]
+
+
+def test_a_refusal_of_aws_is_one_line(planned: Callable[..., AwsPlan]) -> None:
+    account, plan = Account(REGION), planned()
+    with Stubber(account.client("ec2")) as ec2:
+        ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation", "You are not authorized")
+        with pytest.raises(Failure) as failure:
+            live.findings(account, plan)
+
+    assert str(failure.value) == "AWS refuses DescribeAvailabilityZones in us-east-1: You are not authorized"
