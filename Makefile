@@ -5,7 +5,7 @@ SETUP := $(PYTHON) -m tools.setup
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lab drill setup lock down clean
+.PHONY: help demo test lint bench lab drill setup policy lock down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ drill: ## the long fault campaigns
 
 setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
 	@$(SETUP)
+
+policy: ## the environment of the Pulumi policy pack
+	@$(SETUP) --policy-pack
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)

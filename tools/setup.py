@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     table = Table(sys.stderr if options.json else sys.stdout)
     try:
         with alone(root):
-            code = phases(root, table, tests=options.tests)
+            code = phases(root, table, tests=options.tests, policy_pack=options.tests or options.policy_pack)
             text = table.save(root / ".gpufleet" / "setup.json")
     except KeyboardInterrupt:
         say(
@@ -60,12 +60,13 @@ def parser() -> argparse.ArgumentParser:
         description="Makes .venv from the lock, finds or builds the Pulumi engine, and looks for OpenSSH.",
         epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
     )
+    told.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
     told.add_argument("--tests", action="store_true", help="also what tests need: machine isolation, the policy pack")
     told.add_argument("--json", action="store_true", help="print the phases as JSON; progress goes to standard error")
     return told
 
 
-def phases(root: Path, table: Table, *, tests: bool) -> int:
+def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool) -> int:
     """Runs every phase in order, up to the first that fails."""
     try:
         table.run("python", python_phase)
@@ -74,6 +75,7 @@ def phases(root: Path, table: Table, *, tests: bool) -> int:
         table.run("ssh", lambda: ssh_phase(table.working))
         if tests:
             table.run("machines", lambda: machines_phase(table.working))
+        if policy_pack:
             table.run("policy pack", lambda: policy_pack_phase(root, table.working))
     except PhaseError:
         return 1
