@@ -13,8 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from infra.catalog import Precision
-from infra.plan.choice import FabricNeed
+from infra.catalog import FabricNeed, Precision
 from ops.failure import Failure
 from ops.project import Project
 

@@ -48,6 +48,10 @@ class Cloud(Protocol):
         """The nodes of the moment."""
         ...
 
+    def delivered(self) -> None:
+        """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
+        ...
+
     def fall_back(self) -> list[str]:
         """Buys what the plan names for want of something cheaper; a line for each purchase."""
         ...
@@ -66,5 +70,5 @@ class Cloud(Protocol):
 
 
 def of(project: Project, plan: Plan) -> Cloud:
-    """The cloud of a plan. Raises KeyError for one that has no commands yet."""
+    """The cloud of a plan."""
     return import_module(HOMES[plan.cloud]).Cloud(project, plan)

@@ -36,6 +36,9 @@ class Cloud:
     def discovered(self, told: Handover) -> Discovered:
         return Discovered(told, ())
 
+    def delivered(self) -> None:
+        """Nothing: a site gives all of its nodes, or the engine has failed."""
+
     def fall_back(self) -> list[str]:
         return []
 

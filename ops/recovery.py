@@ -40,7 +40,7 @@ def ids(state: State) -> dict[str, str]:
 def everything(state: State) -> set[str]:
     """Every id and ARN that the state knows, of resources that wait for their deletion too."""
     named = {each.get("id", "") for each in _resources(state)}
-    return named | {each.get("outputs", {}).get("arn", "") for each in _resources(state)}
+    return named | {each.get("outputs", {}).get(key, "") for each in _resources(state) for key in _arns(each["type"])}
 
 
 def protected(state: State) -> list[str]:
@@ -104,6 +104,11 @@ def _entry(row: Row, found: Found | None, known: Mapping[str, str]) -> dict[str,
         "dependencies": [urn for urn in row["dependencies"] if urn in known],
         "protect": row["protect"],
     }
+
+
+def _arns(type_: str) -> tuple[str, str]:
+    """What a type calls its own ARN: `arn`, or in newer ones the type itself before it."""
+    return "arn", f"{type_.rpartition('/')[2].partition(':')[0]}Arn"
 
 
 def _resources(state: State) -> list[dict[str, Any]]:

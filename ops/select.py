@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from infra import catalog
-from infra.catalog import Precision, UnknownRegion
+from infra.catalog import FabricNeed, Precision, UnknownRegion
 from infra.plan import choice
-from infra.plan.choice import Ask, AskError, Choice, FabricNeed, Offer
+from infra.plan.choice import Ask, AskError, Choice, Offer
 from ops.failure import Failure
 
 Document = dict[str, Any]

@@ -1,4 +1,4 @@
-"""`gpufleet train`: one job on all nodes of a stack, followed to its result."""
+"""`gpufleet train`: one job on the nodes of a stack, followed to its result."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ class Outcome:
 
 
 def train(project: Project, stack: str, job: str, overrides: list[str], on_event: Callable[[Event], None]) -> Outcome:
-    """Runs a job on every node, one process a GPU (or one on a node without), and fetches its result.
+    """Runs a job on every node with GPUs, one process a GPU, and fetches its result; see `working`.
 
     Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
     75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
-    told = cluster.discovered(project, stack).told
+    told = working(cluster.discovered(project, stack).told)
+    if not told.nodes:
+        raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)
@@ -57,6 +59,12 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
         raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
     _fetch(told, ended.reporter.node, run)
     return Outcome(run, resumed, json.loads(run.result.read_text()))
+
+
+def working(told: Handover) -> Handover:
+    """The cluster without the nodes that only help, as a head does: those without GPUs, unless no node has any."""
+    gpus = {group.name for group in told.groups if group.gpus_per_node}
+    return told.model_copy(update={"nodes": tuple(node for node in told.nodes if not gpus or node.group in gpus)})
 
 
 def _checked(job: str, overrides: list[str]) -> str:

@@ -52,6 +52,7 @@ def up(
             if wait:
                 cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
         told = _declare(project, decided, cloud, rows, phases)
+        cloud.delivered()
         if wait:
             told = _arrive(cloud, told, phases) if cloud.billed else told
             if not told.kubernetes:  # whose nodes are its own affair
@@ -90,14 +91,14 @@ def go_on(stack: str) -> Iterator[None]:
 def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row], phases: Phases) -> Handover:
     """Nodes that are planned one by one are counted; of others the engine only makes what will start them."""
     stack, names = decided.stack, {node.name for group in decided.groups for node in group.nodes}
+    expected = len(names) or sum(row["custom"] for row in rows)
     deploying, done_names = Engine(project, stack), set()
 
     def done(_: str, name: str) -> None:
         if not names or name in names:
             done_names.add(name)
-            phase.say(f"{len(done_names)} of {len(names) or len(custom)} changed")
+            phase.say(f"{len(done_names)} of {expected} changed")
 
-    custom = [row for row in rows if row["custom"]]
     deploying.prepare()
     if cloud.billed:
         with phases.phase("recover") as phase:

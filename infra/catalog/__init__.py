@@ -8,11 +8,12 @@ guess. `gpufleet catalog refresh` writes the same tables from AWS's own answers.
 """
 
 from infra.catalog.catalog import Catalog, Rate, UnknownGpu, UnknownName, UnknownRegion, UnknownType, load
-from infra.catalog.rows import Gpu, InstanceType, Offering, Precision, Price, SpotPrice
+from infra.catalog.rows import FabricNeed, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError
 
 __all__ = [
     "Catalog",
+    "FabricNeed",
     "Gpu",
     "InstanceType",
     "Offering",

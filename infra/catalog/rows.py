@@ -7,6 +7,7 @@ from datetime import date
 from typing import Literal
 
 Precision = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4"]
+FabricNeed = Literal["required", "preferred", "none"]  # of a fast network between nodes
 
 # The first compute capability whose tensor cores know the format (NVIDIA CUDA C++ Programming Guide, compute
 # capabilities); fp32 and fp16 are older than every GPU of the tables.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, get_args
+from typing import get_args
 
-from infra.catalog import Catalog, Gpu, InstanceType, Precision, Price, Rate
+from infra.catalog import Catalog, FabricNeed, Gpu, InstanceType, Precision, Price, Rate
 from infra.spec.nearest import hint
-
-FabricNeed = Literal["required", "preferred", "none"]
 
 
 class AskError(ValueError):

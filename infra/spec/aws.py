@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
+from infra.catalog import FabricNeed
 from infra.spec.aws_eks import Eks, strangers_to_eks
 from infra.spec.aws_market import HEX, Market, OnDemandMarket
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, unique_names
@@ -110,7 +111,7 @@ class AwsNodes(Section):
     max: Annotated[Count, Field(le=1000)] | None = None
     gpu_load: Percent | None = None
     market: Market = OnDemandMarket(kind="on-demand")
-    fabric: Literal["required", "preferred", "none"] = "preferred"
+    fabric: FabricNeed = "preferred"
     layout: Literal["efficient", "bandwidth"] = "efficient"
     placement: Literal["auto", "apart"] = "auto"
     zone: Zone | None = None

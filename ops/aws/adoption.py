@@ -129,6 +129,16 @@ def _attachment(known: Adoption, row: Row) -> Found | None:
     return Found(f"{role}/{row['inputs']['policyArn']}") if role else None
 
 
+def _access(*keys: str, joint: str) -> Callable[[Adoption, Row], Found | None]:
+    """Access to a cluster of EKS has the id of the cluster and of what the stack file names, joined."""
+
+    def find(known: Adoption, row: Row) -> Found | None:
+        cluster = next((known.ids.get(urn) for urn in row["dependencies"] if "$aws:eks/cluster:Cluster::" in urn), None)
+        return Found(joint.join([cluster, *(row["inputs"][key] for key in keys)])) if cluster else None
+
+    return find
+
+
 def _scaling_policy(known: Adoption, row: Row) -> Found | None:
     group = known.owner(row, "autoscalingGroupName")
     asked = {"AutoScalingGroupName": group}
@@ -142,6 +152,8 @@ BELONGING: dict[str, Callable[[Adoption, Row], Found | None]] = {
     "aws:cloudwatch/eventTarget:EventTarget": _target,
     "aws:ec2/route:Route": _route,
     "aws:ec2/routeTableAssociation:RouteTableAssociation": _association,
+    "aws:eks/accessEntry:AccessEntry": _access("principalArn", joint=":"),
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": _access("principalArn", "policyArn", joint="#"),
     "aws:iam/rolePolicy:RolePolicy": _role_policy,
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": _attachment,
     "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": _setting_of("bucket"),

@@ -1,13 +1,15 @@
-"""What `up` does when a fleet is not to be had: on demand instead of spot, or the request withdrawn.
+"""What `up` does when a fleet is not to be had: the request withdrawn, or on demand instead of spot.
 
-Sources: EC2 User Guide, "Modify an EC2 Fleet" (of a fleet that is maintained the parts that are on demand and on spot
-can be changed while it runs); EC2 API, CreateFleet (an instant fleet without capacity is made all the same, without
-instances, and never filled).
+Sources: EC2 API, CreateFleet and DescribeFleets (an instant fleet without capacity is made all the same, without
+instances, and never filled; it tells what it launched and why not more) and DeleteFleets (one of these takes its
+instances with it); EC2 User Guide, "Modify an EC2 Fleet" (of a fleet that is maintained the parts that are on demand
+and on spot can be changed while it runs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from infra.plan.aws import AwsGroupPlan, AwsPlan, Gang, Spot
 from ops.aws.account import Account
@@ -15,23 +17,44 @@ from ops.aws.tagged import Instance, instances, things
 from ops.failure import Failure
 
 
-def fall_back(account: Account, plan: AwsPlan) -> Iterator[str]:
-    """Gangs on spot whose stack file names a fallback get their missing nodes on demand; those that they have stay.
+def delivered(account: Account, plan: AwsPlan) -> None:
+    """Withdraws each gang that was asked for at once and not given whole, so that the next `up` asks anew.
 
-    Raises Failure where nothing more will come: the fleet is given up, and the next `up` asks for another one.
+    Raises Failure when there is one. A member that ended later is no reason: the others may be at work.
     """
+    said = []
     for group in plan.groups:
-        here = [each for each in instances(account, plan.tags) if _of(group, each)]
-        missing = group.count - len(here)
-        if not isinstance(group.capacity, Gang) or missing <= 0:
+        if isinstance(group.capacity, Gang) and group.capacity.fleet_type == "instant":
+            for fleet in _described(account, _fleets(account, plan, group)):
+                launched = sum(len(each["InstanceIds"]) for each in fleet.get("Instances", ()))
+                if launched < group.count:
+                    account.client("ec2").delete_fleets(FleetIds=[fleet["FleetId"]], TerminateInstances=True)
+                    said.append(f"{group.name}: AWS gives {launched} of {group.count} {group.type}{_reasons(fleet)}")
+    if said:
+        again = f"`gpufleet up {plan.stack}` asks again; another zone, type or market in the stack file may have them"
+        rest = f"nothing of it is left; what else the stack has costs on until `gpufleet down {plan.stack}`"
+        raise Failure(*said, f"the request is withdrawn: {again}", rest)
+
+
+def fall_back(account: Account, plan: AwsPlan) -> Iterator[str]:
+    """Gangs on spot whose stack file names a fallback get their missing nodes on demand; those that they have stay."""
+    for group in plan.groups:
+        if not (isinstance(group.capacity, Gang) and isinstance(group.market, Spot) and group.market.fallback):
             continue
-        if group.capacity.fleet_type == "instant":
-            account.client("ec2").delete_fleets(FleetIds=_fleets(account, plan, group), TerminateInstances=True)
-            had = f"AWS gave {len(here)} of {group.count} nodes at once"
-            raise Failure(f"{group.name}: {had}, the request is withdrawn: `gpufleet up {plan.stack}` asks again")
-        if isinstance(group.market, Spot) and group.market.fallback:
+        here = [each for each in instances(account, plan.tags) if _of(group, each)]
+        if missing := max(0, group.count - len(here)):
             _divide(account, plan, group, missing + sum(not each.spot for each in here))
             yield f"{group.name}: {len(here)} of {group.count} nodes on spot; the other {missing} are bought on demand"
+
+
+def _described(account: Account, fleets: list[str]) -> list[Mapping[str, Any]]:
+    return account.client("ec2").describe_fleets(FleetIds=fleets)["Fleets"] if fleets else []
+
+
+def _reasons(fleet: Mapping[str, Any]) -> str:
+    """In AWS's own words, which are the same for each node."""
+    words = dict.fromkeys(each["ErrorMessage"] for each in fleet.get("Errors", ()))
+    return f": {' '.join(words)}" if words else ""
 
 
 def _divide(account: Account, plan: AwsPlan, group: AwsGroupPlan, on_demand: int) -> None:

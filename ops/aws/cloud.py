@@ -56,6 +56,10 @@ class Cloud:
         with answers(self.account):
             return discovery.discover(self.account, self.plan, told)
 
+    def delivered(self) -> None:
+        with answers(self.account):
+            capacity.delivered(self.account, self.plan)
+
     def fall_back(self) -> list[str]:
         with answers(self.account):
             return list(capacity.fall_back(self.account, self.plan))

@@ -37,11 +37,9 @@ def _console(account: Account, instance: str) -> str:
     try:
         said = ec2.get_console_output(InstanceId=instance, Latest=True)
     except ClientError as error:
-        if (
-            error.response["Error"]["Code"] != "UnsupportedOperation"
-        ):  # older types have no latest output, only the posted
+        if error.response["Error"]["Code"] != "UnsupportedOperation":
             raise
-        said = ec2.get_console_output(InstanceId=instance)
+        said = ec2.get_console_output(InstanceId=instance)  # older types have no latest output, only the posted
     blocks = BLOCK.findall(said.get("Output", ""))
     found = KEY.search("\n".join(line.strip() for line in blocks[-1].splitlines())) if blocks else None
     return found[1] if found else ""

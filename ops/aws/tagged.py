@@ -20,7 +20,11 @@ Tags = Mapping[str, str]
 LIVING = ("pending", "running", "shutting-down", "stopping", "stopped")  # states of instances; `terminated` is the rest
 KEY_PAIR = "ec2/key-pair"
 MADE_UP = re.compile(r".+-[0-9a-f]{7}")  # Pulumi's names: the logical one and seven random digits
-MEMBERSHIP = ("aws:ec2:fleet-id", "aws:autoscaling:groupName")  # EC2's own tags on what a fleet or group started
+MEMBERSHIP = (  # the tags by which AWS marks what a fleet or group started; that of EKS has a scaling group of its own
+    ("eks:cluster-name", "eks:nodegroup-name"),
+    ("aws:ec2:fleet-id",),
+    ("aws:autoscaling:groupName",),
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Instance:
-    """An EC2 instance that is not terminated. made_by: the id or name of its fleet or scaling group, empty without one.
+    """An EC2 instance that is not terminated. made_by: the engine's id of its fleet or group, empty without one.
 
     hostname: what it calls itself. attached: ids of its volumes and interfaces, which end with it.
     """
@@ -64,7 +68,8 @@ class Instance:
 
     @property
     def made_by(self) -> str:
-        return next((self.tags[key] for key in MEMBERSHIP if key in self.tags), "")
+        makers = (":".join(self.tags.get(key, "") for key in keys) for keys in MEMBERSHIP)
+        return next((maker for maker in makers if maker.strip(":")), "")
 
 
 def things(account: Account, tags: Tags) -> list[Thing]:

@@ -24,7 +24,9 @@ from ops.project import Project
 
 KILLS = 30
 SLOW = "delay=0.1:*"  # each creation takes so long, as none at AWS is faster: what kills hit
-STACKS = {"dev-g5": 48, "a100-spot": 64, "inference-g6": 60}  # and about how many resources it has
+STACKS = {"dev-g5": 37, "a100-spot": 65, "inference-g6": 59, "eks-a100": 96, "a100-prod": 61}  # and their resources
+SMALL, *LARGE = STACKS
+LARGE_EVERY = 5  # the others are on the small one, which takes half as long
 
 
 @pytest.fixture
@@ -91,9 +93,7 @@ def survive(project: EngineRunner, shipped: str, victim: str, seed: int) -> str:
             made.append(killed_up(one, chance.choice(list(VICTIMS)), made[0] + chance.randrange(20), chance))
         first = one.up()
         assert (one.duplicates(), one.orphans(), one.strays()) == ([], [], [])
-        assert one.up()["resources"] == "0 changed"
-        quiet = one.pulumi("refresh", "--preview-only", "--expect-no-changes", "--stack", one.stack, check=False)
-        assert quiet.returncode == 0, quiet.stdout + quiet.stderr
+        one.pulumi("preview", "--refresh", "--expect-no-changes", "--stack", one.stack)
         one("down", "--yes")
         assert one.alive() == []
     adopted = first["recover"].split()[0]
@@ -116,9 +116,8 @@ def table(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("victim", ["engine", "gpufleet", "all"])
-def test_a_killed_deployment_is_finished_by_the_next(project: EngineRunner, victim: str) -> None:
-    survive(project, "dev-g5", victim, seed=["engine", "gpufleet", "all"].index(victim) + 1)
+def test_a_killed_deployment_is_finished_by_the_next(project: EngineRunner) -> None:
+    survive(project, SMALL, "engine", seed=1)
 
 
 @pytest.mark.drill
@@ -128,5 +127,6 @@ def test_killed_deployments_leave_neither_duplicates_nor_orphans(
 ) -> None:
     table(HEAD)
     for seed in range(100, 100 + KILLS):
-        victim = list(VICTIMS)[seed % len(VICTIMS)]
-        table(survive(project, list(STACKS)[seed % len(STACKS)], victim, seed))
+        turn, small = divmod(seed, LARGE_EVERY)
+        shipped = SMALL if small else LARGE[turn % len(LARGE)]
+        table(survive(project, shipped, list(VICTIMS)[seed % len(VICTIMS)], seed))

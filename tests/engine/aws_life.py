@@ -35,8 +35,8 @@ class Life:
     def root(self) -> Path:
         return self.pulumi.root
 
-    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        with self.start(*arguments) as command:
+    def __call__(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments, **environment) as command:
             printed, complained = command.communicate()
         assert not (check and command.returncode), printed + complained
         return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
@@ -88,7 +88,11 @@ def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
     """A shipped stack under another name, on a cloud of its own."""
     text = (REPOSITORY / "stacks" / f"Pulumi.{shipped}.yaml").read_text()
     asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
-    asked["images"] = {"x86_64": IMAGE}
+    if "eks" not in asked:  # whose version chooses the image
+        asked["images"] = {"x86_64": IMAGE}
+    for group in asked["nodes"]:
+        if group.get("market", {}).get("kind") == "reservation":  # the new account has none
+            del group["market"]
     file = pulumi.root / "stacks" / f"Pulumi.{stack}.yaml"
     file.write_text(yaml.safe_dump({"config": {"gpufleet:cluster": asked}}))
     cloud = pulumi.root / f"{stack}.sqlite"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from aws_cloud.answers import Answer, Answering, Asked, View, only, page, selected, tags
 from aws_cloud.cloud import Cloud, gone
-from aws_cloud.kinds_ec2 import FLEET, INSTANCE, INTERFACE, TEMPLATE, VOLUME
+from aws_cloud.kinds_ec2 import INSTANCE, INTERFACE, TEMPLATE, VOLUME
 from aws_cloud.store import Row
 
 STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
@@ -115,22 +115,6 @@ def _nat_gateways(view: View, asked: Asked) -> Answer:
     }
 
 
-def _fleets(view: View, asked: Asked) -> Answer:
-    rows = selected(view, FLEET, asked, "FleetIds", {})
-    return {
-        "Fleets": [
-            {
-                "FleetId": row.id,
-                "FleetState": row.state or "active",
-                "Type": row.inputs.get("type", "maintain"),
-                "FulfilledCapacity": len(view.store.rows("maker = ? and state = 'running'", row.id)),
-                "Tags": tags(row),
-            }
-            for row in rows
-        ]
-    }
-
-
 def _security_groups(view: View, asked: Asked) -> Answer:
     rows = selected(view, "aws:ec2/securityGroup:SecurityGroup", asked, "GroupIds", {"group-id": _id})
     return {
@@ -173,7 +157,6 @@ EC2_ANSWERS: Mapping[tuple[str, str], Answering] = {
     ("ec2", "DescribeRouteTables"): _route_tables,
     ("ec2", "DescribeKeyPairs"): _key_pairs,
     ("ec2", "DescribeNatGateways"): _nat_gateways,
-    ("ec2", "DescribeFleets"): _fleets,
     ("ec2", "DescribeLaunchTemplates"): _templates,
     ("ec2", "DescribeSecurityGroups"): _security_groups,
 }

@@ -23,12 +23,13 @@ from moto.core.utils import get_service_model
 
 from aws_cloud.answers import View
 from aws_cloud.answers_ec2 import EC2_ANSWERS
+from aws_cloud.answers_fleets import FLEET_ANSWERS
 from aws_cloud.answers_offers import OFFER_ANSWERS
 from aws_cloud.answers_services import SERVICE_ANSWERS
 from aws_cloud.refusals import Refused
 from aws_cloud.store import Store
 
-ANSWERS = {**EC2_ANSWERS, **OFFER_ANSWERS, **SERVICE_ANSWERS}
+ANSWERS = {**EC2_ANSWERS, **FLEET_ANSWERS, **OFFER_ANSWERS, **SERVICE_ANSWERS}
 SCOPE = re.compile(r"Credential=[^/]+/\d+/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")  # of Signature Version 4
 NAMES = {
     "servicequotas": "service-quotas",

@@ -245,6 +245,7 @@ COMPUTE = {
     "aws:eks/accessEntry:AccessEntry": Kind(
         id="{clusterName}:{principalArn}",
         arn=_at("eks", "access-entry/{clusterName}/{principalArn}/{uuid}"),
+        outputs={"accessEntryArn": _at("eks", "access-entry/{clusterName}/{principalArn}/{uuid}")},
         fixed=("clusterName", "principalArn", "type"),
         part_of="clusterName",
     ),

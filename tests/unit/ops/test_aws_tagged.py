@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import boto3
@@ -116,6 +117,12 @@ def test_members_of_a_known_group_are_no_strays_and_neither_are_their_disks(ec2)
     found = strays.of(things(ACCOUNT, TAGS), instances(ACCOUNT, TAGS), {known, group})
 
     assert [thing.id for thing in found if thing.kind == "ec2/instance"] == [stray]
+
+
+def test_a_node_of_a_managed_group_is_known_by_the_engines_id_of_the_group() -> None:
+    tags = {"eks:cluster-name": "fleet", "eks:nodegroup-name": "trainer", "aws:autoscaling:groupName": "eks-trainer-1"}
+
+    assert replace(instance("i-a", "10.0.0.7"), tags=tags).made_by == "fleet:trainer"
 
 
 def test_without_credentials_one_line_says_how_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
