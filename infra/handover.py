@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from infra import catalog
+from infra.catalog import drivers
 from infra.plan.plan import GroupPlan, StoragePlan
 
 
@@ -46,18 +48,36 @@ class Node(_Told):
 
 
 class Group(_Told):
-    """Equal machines; gpu is None without one."""
+    """Equal machines; gpu is None without one.
+
+    drivers: what the lock says of the GPU's software, by distribution; a node takes what stands under its own.
+    """
 
     name: str
     count: int
     gpu: str | None
     gpus_per_node: int
     fabric: str
+    drivers: dict[str, dict[str, Any]] = {}
 
     @classmethod
     def of(cls, plan: GroupPlan) -> Group:
         """What is told of a planned group, the same on every cloud."""
-        return cls(name=plan.name, count=plan.count, gpu=plan.gpu, gpus_per_node=plan.gpus_per_node, fabric=plan.fabric)
+        return cls(
+            name=plan.name,
+            count=plan.count,
+            gpu=plan.gpu,
+            gpus_per_node=plan.gpus_per_node,
+            fabric=plan.fabric,
+            drivers=_locks(plan.gpu),
+        )
+
+
+def _locks(gpu: str | None) -> dict[str, dict[str, Any]]:
+    if gpu is None:
+        return {}
+    rows = drivers.load().by_distribution(catalog.load().gpu(gpu))
+    return {distribution: row.told() for distribution, row in rows.items()}
 
 
 class Storage(_Told):

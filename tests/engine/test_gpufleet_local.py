@@ -153,7 +153,7 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it(gpufleet: Gpu
     job = gpufleet.job(100_000)
     command = gpufleet.start("train", job, "--stack", STACK)
     run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-2" / "events.jsonl"
-    until(lambda: run.exists() and '"step"' in run.read_text(), seconds=90)
+    until(lambda: run.exists() and '"step"' in run.read_text(), seconds=180)
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()

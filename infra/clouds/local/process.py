@@ -21,6 +21,7 @@ from infra.clouds.local.site import NodeSpec
 SSHD = Path("/usr/sbin/sshd")  # it refuses to start by a relative name
 SFTP = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 START_SECONDS = 15.0
+ALIVE_SECONDS = 20.0  # a server whose process runs is only slow: on a busy computer its word can take seconds
 
 CONFIG = """# Written by gpufleet.
 ListenAddress {address}
@@ -85,7 +86,8 @@ def authorize(spec: NodeSpec) -> None:
 def is_alive(spec: NodeSpec) -> bool:
     """True if the node's own server runs and answers."""
     pid = processes.recorded(spec.service / "pid")
-    return pid is not None and processes.is_running(spec.folder, pid) and answers(spec.address, spec.port)
+    running = pid is not None and processes.is_running(spec.folder, pid)
+    return running and answers(spec.address, spec.port, ALIVE_SECONDS)
 
 
 def is_free(address: str, port: int) -> bool:

@@ -69,6 +69,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[0].root",
         "cannot hold the machine image, which has 8 GiB",
     ),
+    "gpu-has-locked-drivers": (
+        {"nodes": group(type="g6.xlarge", fabric="none")},
+        {"nodes": group(type="g5g.xlarge", fabric="none")},
+        "error",
+        "nodes[0].type",
+        "no driver is locked for T4g beside an arm64 processor",
+    ),
     "type-is-sold-this-way": (
         {"nodes": group(market=BLOCK)},
         {"nodes": group(type="g6.48xlarge", market=BLOCK)},

@@ -68,9 +68,9 @@ def test_lustre_grows_in_steps(aws: Project, size: int, exists: bool) -> None:
 
 
 def test_a_type_whose_cards_are_not_known_is_refused(aws: Project) -> None:
-    (finding,) = aws.plan(nodes=group(type="p6e-gb200.36xlarge", market=BLOCK)).errors
+    found = aws.plan(nodes=group(type="p6e-gb200.36xlarge", market=BLOCK)).errors
 
-    assert (finding.rule, finding.path) == ("fabric-fits-the-type", "cluster.nodes[0].fabric")
+    assert ("fabric-fits-the-type", "cluster.nodes[0].fabric") in [(each.rule, each.path) for each in found]
 
 
 def test_one_run_reports_every_failure(aws: Project) -> None:

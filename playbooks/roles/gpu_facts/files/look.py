@@ -1,0 +1,45 @@
+"""Run on a node as root: prints what there is of GPUs, without any package and without loading a driver, as JSON.
+
+{"gpus","switches","secure_boot","busy"}. switches: "none", "nvswitch" (a PCI device of its own) or "nvlink5" (seen only
+as an InfiniBand card whose vital product data says SW_MNG). busy: the processes that compute on a GPU.
+Sources: PCI class codes of displays; device ids 1af1 (A100) and 22a3 (H100), NVIDIA/gpu-driver-container.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+NVIDIA, DISPLAYS, BRIDGE = "0x10de", ("0x0300", "0x0302"), "0x0680"
+SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"  # the variable's last byte is 1 where it is on
+
+
+def nvidia_classes():
+    """The PCI class of every NVIDIA device."""
+    for device in Path("/sys/bus/pci/devices").iterdir():
+        if (device / "vendor").read_text().strip() == NVIDIA:
+            yield (device / "class").read_text().strip()[:6]
+
+
+def has_nvlink5():
+    cards = Path("/sys/class/infiniband").glob("*/device/vpd")
+    return any(b"SW_MNG" in card.read_bytes() for card in cards)
+
+
+def secure_boot():
+    variable = Path("/sys/firmware/efi/efivars", SECURE_BOOT)
+    return variable.exists() and variable.read_bytes()[-1] == 1
+
+
+def busy():
+    ask = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(ask, capture_output=True, text=True, timeout=30, check=False)
+    except FileNotFoundError:  # no driver yet
+        return []
+    return sorted({int(pid) for pid in answer.stdout.split() if pid.isdigit()}) if answer.returncode == 0 else []
+
+
+classes = list(nvidia_classes())
+switches = "nvswitch" if BRIDGE in classes else "nvlink5" if has_nvlink5() else "none"
+gpus = sum(kind in DISPLAYS for kind in classes)
+print(json.dumps({"gpus": gpus, "switches": switches, "secure_boot": secure_boot(), "busy": busy()}))

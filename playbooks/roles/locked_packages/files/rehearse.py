@@ -1,0 +1,54 @@
+"""Run on a node as root: prints what a transaction would do, as JSON: {"problems","install","remove","moves"}.
+
+Arguments: WANTED (name → version pattern), ASTRAY (names), NAMES (regular expressions) and DRIVER (a version), as JSON.
+What is astray follows to the driver's version, or goes if the repository has none of it; both stand in `install` and
+`remove`. moves: the installed packages that would change or go. problems: why it must not run, one line each: no kernel
+may come along, and nothing may go but what the lock rules. Where the package lists know too little they are read anew,
+with any error as an error: apt would go on with old lists and a warning.
+"""
+
+import json
+import re
+import subprocess
+import sys
+
+wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
+locked = re.compile("|".join(names))
+FREELY = ("--allow-downgrades", "--allow-change-held-packages", "--option", "APT::Ignore-Hold=true")
+
+
+def apt_get(*arguments):
+    answer = subprocess.run(["apt-get", *arguments], capture_output=True, text=True, check=False)
+    errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")]
+    return answer.stdout, errors or ([f"apt-get ended with {answer.returncode}"] if answer.returncode else [])
+
+
+def offered(name):
+    """Whether the repositories have the package at the driver's version; `madison` prints `name | version | source`."""
+    listing = subprocess.run(["apt-cache", "madison", name], capture_output=True, text=True, check=True).stdout
+    return any(line.split("|")[1].strip().startswith(f"{driver}-") for line in listing.splitlines())
+
+
+def rehearsed():
+    followers = {name: offered(name) for name in astray if name not in wanted}
+    everything = {**wanted, **{name: f"{driver}-*" for name in followers if followers[name]}}
+    install = [f"{name}={version}" if version != "*" else name for name, version in everything.items()]
+    remove = [name for name in followers if not followers[name]]
+    asked = [*install, *(f"{name}-" for name in remove)]
+    told, problems = apt_get("--simulate", "--yes", "--no-install-recommends", *FREELY, "install", *asked)
+    moves = []
+    for action, name, *rest in (line.split() for line in told.splitlines() if line.startswith(("Inst", "Remv"))):
+        if action == "Remv" or rest[0].startswith("["):  # [the version that is installed]
+            moves.append(name)
+        if action == "Remv" and not locked.fullmatch(name):
+            problems.append(f"{name} would be removed")
+        if action == "Inst" and name.startswith("linux-image-"):
+            problems.append(f"{name} would be installed, and the node boot into a kernel without its driver")
+    return {"problems": problems, "install": install, "remove": remove, "moves": moves}
+
+
+found = rehearsed()
+if found["problems"] or found["remove"]:
+    _, unread = apt_get("update", "--quiet", "--option", "APT::Update::Error-Mode=any")
+    found = {**found, "problems": unread} if unread else rehearsed()
+print(json.dumps(found))

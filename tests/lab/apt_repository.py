@@ -1,0 +1,141 @@
+"""Signed apt repositories made from data: real packages, real signatures, flat like NVIDIA's. Needs gpg only."""
+
+from __future__ import annotations
+
+import email.utils
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+ARCHITECTURE = "amd64"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """One package. files: path → text; those below a bin folder are executable, those below /etc are its settings.
+
+    links: path → target. conflicts also stand for what it replaces. postinst: what configuring it runs.
+    """
+
+    name: str
+    version: str
+    depends: str = ""
+    conflicts: str = ""
+    provides: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    postinst: str = ""
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}_{self.version.rpartition(':')[2]}_{ARCHITECTURE}.deb"
+
+    @property
+    def control(self) -> str:
+        fields = {
+            "Package": self.name,
+            "Version": self.version,
+            "Architecture": ARCHITECTURE,
+            "Maintainer": "Stand-in <standin@example.invalid>",
+            "Depends": self.depends,
+            "Conflicts": self.conflicts,
+            "Replaces": self.conflicts,
+            "Provides": self.provides,
+            "Description": f"test stand-in for {self.name}",
+        }
+        return "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
+
+    def deb(self) -> bytes:
+        """An ar archive of three members, the same bytes at any time."""
+        about = [("/control", self.control, 0o644)]
+        if settings := "".join(f"{path}\n" for path in self.files if path.startswith("/etc/")):
+            about.append(("/conffiles", settings, 0o644))
+        if self.postinst:
+            about.append(("/postinst", f"#!/bin/sh\nset -e\n{self.postinst}\n", 0o755))
+        content = [(path, text, 0o755 if "bin/" in path else 0o644) for path, text in self.files.items()]
+        members = (("debian-binary", b"2.0\n"), ("control.tar", _tar(about)), ("data.tar", _tar(content, self.links)))
+        return b"!<arch>\n" + b"".join(_member(name, body) for name, body in members)
+
+
+class Key:
+    """A throw-away signing key. fingerprint: its whole one."""
+
+    def __init__(self, name: str) -> None:
+        self.home = tempfile.mkdtemp(prefix="gpg-")
+        self.name = f"{name}@example.invalid"
+        self._gpg("--passphrase", "", "--quick-gen-key", self.name, "ed25519", "sign", "never")
+        self.public = self._gpg("--armor", "--export", self.name)
+        listing = self._gpg("--with-colons", "--list-keys", self.name).decode()
+        self.fingerprint = next(line.split(":")[9] for line in listing.splitlines() if line.startswith("fpr"))
+
+    def signed(self, text: str) -> bytes:
+        return self._gpg("--clearsign", given=text.encode())
+
+    def close(self) -> None:
+        """Ends the key's agent."""
+        subprocess.run(["gpgconf", "--kill", "all"], env={**os.environ, "GNUPGHOME": self.home}, check=False)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _gpg(self, *arguments: str, given: bytes | None = None) -> bytes:
+        command = ["gpg", "--batch", "--yes", "--quiet", *arguments]
+        environment = {**os.environ, "GNUPGHOME": self.home}
+        return subprocess.run(command, input=given, capture_output=True, check=True, env=environment).stdout
+
+
+def write(folder: Path, packages: Iterable[Package], key: Key, origin: str) -> None:
+    """A repository in a folder, in the place of the one that was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    index = ""
+    for package in packages:
+        deb = package.deb()
+        (folder / package.file).write_bytes(deb)
+        about = f"Filename: ./{package.file}\nSize: {len(deb)}\nSHA256: {hashlib.sha256(deb).hexdigest()}\n"
+        index += package.control + about + "\n"
+    files = {"Packages": index.encode(), "Packages.gz": gzip.compress(index.encode(), mtime=0)}
+    sums = ""
+    for name, body in files.items():
+        (folder / name).write_bytes(body)
+        sums += f" {hashlib.sha256(body).hexdigest()} {len(body)} {name}\n"
+    day = email.utils.formatdate(time.time() - 60, usegmt=True).replace("GMT", "UTC")
+    release = f"Origin: {origin}\nLabel: {origin}\nArchitectures: {ARCHITECTURE}\nDate: {day}\nSHA256:\n{sums}"
+    (folder / "InRelease").write_bytes(key.signed(release))
+
+
+def _tar(files: list[tuple[str, str, int]], links: dict[str, str] | None = None) -> bytes:
+    packed = io.BytesIO()
+    paths = [path for path, _, _ in files] + list(links or {})
+    folders = sorted({str(parent) for path in paths for parent in PurePosixPath(path).parents})
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for path in folders:
+            entry = _entry(path, 0o755, tarfile.DIRTYPE)
+            tar.addfile(entry)
+        for path, text, mode in files:
+            entry = _entry(path, mode, tarfile.REGTYPE)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+        for path, target in (links or {}).items():
+            entry = _entry(path, 0o777, tarfile.SYMTYPE)
+            entry.linkname = target
+            tar.addfile(entry)
+    return packed.getvalue()
+
+
+def _entry(path: str, mode: int, kind: bytes) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo("." + path)
+    entry.mode, entry.type, entry.uname, entry.gname = mode, kind, "root", "root"
+    return entry
+
+
+def _member(name: str, body: bytes) -> bytes:
+    head = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(body):<10}`\n"
+    return head.encode() + body + b"\n" * (len(body) % 2)

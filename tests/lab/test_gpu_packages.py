@@ -1,0 +1,92 @@
+"""What apt is told and what it must refuse, on a configured node with one T4: the traps of NVIDIA's repository."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apt_repository
+import nvidia_packages
+import pytest
+from gpu_machines import GpuMachine, Hardware, fill, lacking, running
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+
+T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
+PIN = "/etc/apt/preferences.d/gpufleet-nvidia"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+    folder = tmp_path_factory.mktemp("p")
+    if reason := lacking(folder):
+        pytest.skip(reason)
+    with running(folder, T4) as found:
+        played = found.play()
+        assert played.code == 0, played.output
+        yield found
+
+
+def simulated(node: GpuMachine, *wanted: str) -> set[str]:
+    """The versions of NVIDIA's packages that apt would install on a machine that has none."""
+    told = node.run(
+        f"apt-get --simulate --no-install-recommends -o Dir::State::status=/dev/null install {' '.join(wanted)}"
+    )
+    rows = (line.split() for line in told.splitlines() if line.startswith("Inst"))
+    return {row[2].strip("(") for row in rows if "nvidia" in row[1]}
+
+
+def test_without_the_pin_an_exact_metapackage_brings_another_branch(node: GpuMachine) -> None:
+    node.run(f"mv {PIN} /root/pin")
+    try:
+        assert simulated(node, "nvidia-open=580.178.04-1") > {"580.178.04-1"}
+    finally:
+        node.run(f"mv /root/pin {PIN}")
+
+
+def test_with_the_pin_everything_is_of_one_version(node: GpuMachine) -> None:
+    assert simulated(node, "nvidia-open") == {"580.178.04-1"}
+    assert simulated(node, "nvidia-driver-cuda", "nvidia-kernel-open-dkms") == {"580.178.04-1"}
+
+
+def test_the_name_that_brings_a_driver_along_cannot_be_installed_unasked(node: GpuMachine) -> None:
+    assert "no installation candidate" in node.run("apt-get --simulate install cuda", fails=True)
+
+
+def tampered(place: Path) -> None:
+    (place / "Packages").write_bytes(b"Package: evil\n" + (place / "Packages").read_bytes())
+    (place / "Packages.gz").write_bytes(gzip.compress((place / "Packages").read_bytes()))
+
+
+def signed_by_another(place: Path) -> None:
+    key = apt_repository.Key("another")
+    apt_repository.write(place, nvidia_packages.cuda("debian12"), key, "NVIDIA")
+    key.close()
+
+
+def gone(place: Path) -> None:
+    (place / "InRelease").unlink()
+
+
+def swapped_package(place: Path) -> None:
+    for deb in place.glob("nvidia-modprobe_580.178.04*.deb"):
+        deb.write_bytes(deb.read_bytes()[:-2] + b"xx")
+
+
+@pytest.mark.parametrize("harm", [tampered, signed_by_another, gone, swapped_package])
+def test_a_repository_that_is_not_as_signed_is_refused_and_the_next_run_heals(
+    node: GpuMachine, harm: Callable[[Path], None]
+) -> None:
+    node.run("apt-get -qq -y remove --allow-change-held-packages nvidia-modprobe; apt-get clean")
+    node.run("rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
+    harm(node.repositories / "cuda/debian12/x86_64")
+
+    refused = node.play()
+    installed = node.run(r'dpkg-query -W -f "\${db:Status-Abbrev}" nvidia-modprobe', fails=True)
+    fill(node.repositories, "debian12", node.keys)
+    healed = node.play()
+
+    assert refused.code != 0
+    assert installed[1:2] != "i", "a package of that repository was taken all the same"
+    assert healed.code == 0, healed.output
