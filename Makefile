@@ -16,7 +16,7 @@ demo: ## set up, make two nodes on this computer, train MNIST on them
 
 test: ## set up, run every test this computer can run; the others say why not
 	@$(SETUP) --tests
-	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadgroup -m "not drill"
+	@$(BIN)/python -m pytest -q -rs -m "not drill"
 
 lint: ## style, types, playbooks
 	$(BIN)/ruff check . $(SCRIPTS)

@@ -18,7 +18,6 @@ from infra.clouds.local import machine, sweep
 
 ABSENT = [tool for tool in machine.TOOLS if not shutil.which(tool)]
 pytestmark = [
-    pytest.mark.xdist_group("machines"),
     pytest.mark.skipif(os.geteuid() != 0, reason="machines need root"),
     pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}"),
     pytest.mark.timeout(600),  # the first run builds the base tree

@@ -8,7 +8,7 @@ import pytest
 from gpu_machines import GpuMachine, Hardware, lacking, running
 from ssh_hosts import Played
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("machines")]
+pytestmark = pytest.mark.timeout(900)
 
 DRIVER = "580.178.04"
 A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debian12")

@@ -14,8 +14,6 @@ from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Handover
 from ops import nodes
 
-pytestmark = pytest.mark.xdist_group("machines")
-
 ADDRESS, GATEWAY, CIDR = "10.213.51.11", "10.213.51.1", "10.213.51.0/24"
 
 
