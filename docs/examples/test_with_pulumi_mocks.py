@@ -11,6 +11,9 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks
 
+from infra.clouds.aws.bucket import Bucket, BucketArgs
+from infra.plan.aws import Retention
+
 SEEN: dict[str, dict[str, Any]] = {}
 
 
@@ -26,9 +29,6 @@ class Cloud(mocks.Mocks):
 
 
 mocks.set_mocks(Cloud(), project="gpufleet", stack="test")  # before anything is declared
-
-from infra.clouds.aws.bucket import Bucket, BucketArgs  # noqa: E402
-from infra.plan.aws import Retention  # noqa: E402
 
 KEEP = Retention(old_version_days=30, abandoned_upload_days=7, destroyable=False)
 

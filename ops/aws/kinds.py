@@ -46,7 +46,7 @@ TAGGED = {
 }
 
 # The property that the engine makes up a name for: a resource whose state does not say so is replaced at the next
-# change (pulumi-terraform-bridge issue 487).
+# change (pulumi/pulumi-terraform-bridge#487).
 NAMED = {
     "aws:autoscaling/group:Group": "name",
     "aws:autoscaling/policy:Policy": "name",

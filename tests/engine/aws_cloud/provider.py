@@ -43,29 +43,29 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self.store, self.faults = store, faults
         self.cloud, self.default_tags = Cloud(store, ""), {}
 
-    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 (the wire's names)
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
         return provider_pb2.ProviderHandshakeResponse()
 
-    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
         return plugin_pb2.PluginInfo(version=arguments.VERSION)
 
-    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         news = plain(request.news)
         own = {key: parsed(value) for key, value in news.items() if key != "version" and not key.startswith("__")}
         return checked(news, arguments.problems(arguments.PROVIDER, own))
 
-    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         old, new = plain(request.old_inputs), plain(request.news)
         changed = sorted(key for key in {*old, *new} - {"version"} if old.get(key) != new.get(key))
         return difference(changed, [key for key in changed if key == "region"])
 
-    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         given = {key: parsed(value) for key, value in plain(request.args).items()}
         self.default_tags = (given.get("defaultTags") or {}).get("tags") or {}
         self.cloud = Cloud(self.store, given["region"])
         return provider_pb2.ConfigureResponse(supportsPreview=True)
 
-    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_, old, new = _type(request.urn), plain(request.olds), plain(request.news)
         self.store.called("check", type_)
         if type_ not in KINDS:
@@ -78,7 +78,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             new[DEFAULTS] = [named]
         return checked(new, wrong)
 
-    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_ = _type(request.urn)
         self.store.called("diff", type_, request.id)
         have, had, new = plain(request.olds), plain(request.old_inputs), plain(request.news)
@@ -86,7 +86,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         changed = sorted(name for name in names if new.get(name) != (have if name in new else had).get(name))
         return difference(changed, [name for name in changed if name in KINDS[type_].fixed])
 
-    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_, inputs = _type(request.urn), plain(request.properties)
         if request.preview:
             self.store.called("preview", type_)
@@ -104,7 +104,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             half_made(context, row.id, inputs, self._properties(row, inputs))
         return provider_pb2.CreateResponse(id=row.id, properties=wire(self._properties(row, inputs)))
 
-    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_, inputs = _type(request.urn), plain(request.inputs)
         importing = not request.properties.fields
         self.store.called("import" if importing else "read", type_, request.id)
@@ -120,7 +120,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             inputs = _renewed(inputs, properties)
         return provider_pb2.ReadResponse(id=row.id, inputs=wire(inputs), properties=wire(properties))
 
-    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_, inputs = _type(request.urn), plain(request.news)
         if request.preview:
             self.store.called("preview", type_, request.id)
@@ -135,7 +135,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             abort(context, f"updating {_told(type_)} ({request.id}): {refused}")
         return provider_pb2.UpdateResponse(properties=wire(self._properties(row, inputs)))
 
-    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_ = _type(request.urn)
         self.store.called("delete", type_, request.id)
         try:
@@ -145,7 +145,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             abort(context, f"deleting {_told(type_)} ({request.id}): {refused}")
         return empty_pb2.Empty()
 
-    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         asked = plain(request.args)
         self.store.called("invoke", request.tok, str(asked.get("name", "")))
         if request.tok != PARAMETER:
@@ -154,7 +154,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         getattr(told, "return").update({**asked, **images.parameter(asked["name"], self.cloud.region)})
         return told
 
-    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         return empty_pb2.Empty()
 
     def _tags(self, type_: str, inputs: Mapping[str, Any]) -> dict[str, str]:
