@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from training.jobfile import JobError, Limit, Problem, fill, present, read, unknown
+from training.wanted.limits import Count, Fraction, Mistakes, Positive, Weight, Whole
+from training.wanted.run import Checkpoint, Ddp, Health, LocalSgd, Parallel
 
 __all__ = ["Job", "JobError", "load"]
 
 JOBS = Path(__file__).parent / "jobs"
 EXCLUSIVE = (frozenset({"steps", "epochs"}), frozenset({"checkpoint.every_steps", "checkpoint.every_seconds"}))
-Mistakes = Iterator[tuple[str, str]]
-
-Count = Annotated[int, Limit(lambda n: n >= 1, "must be 1 or more")]
-Whole = Annotated[int, Limit(lambda n: n >= 0, "must be 0 or more")]
-Positive = Annotated[float, Limit(lambda x: x > 0, "must be greater than 0")]
-Weight = Annotated[float, Limit(lambda x: x >= 0, "must be 0 or more")]
-Fraction = Annotated[float, Limit(lambda x: 0 <= x < 1, "must be at least 0 and less than 1")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,23 +115,6 @@ class Precision:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel:
-    """How ranks share a step. shards > 0: so many fixed logical shards, the same bits for every world size up to it."""
-
-    kind: Literal["ddp"] = "ddp"
-    shards: Whole = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checkpoint:
-    """When to save besides the end and an interruption, and how many to keep."""
-
-    every_steps: Count | None = None
-    every_seconds: Positive | None = None
-    keep: Annotated[int, Limit(lambda n: n >= 2, "must be 2 or more: the newest may be the damaged one")] = 2
-
-
-@dataclass(frozen=True, kw_only=True)
 class Eval:
     """When to evaluate besides the end, and the samples a rank evaluates at once."""
 
@@ -160,17 +137,26 @@ class Job:
     log_every: Count = 10
     tensorboard: bool = True
     precision: Precision = field(default_factory=Precision)
-    parallel: Parallel = field(default_factory=Parallel)
+    parallel: Parallel = field(default_factory=Ddp)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    health: Health = field(default_factory=Health)
     eval: Eval = field(default_factory=Eval)
 
     def rules(self) -> Mistakes:
         if self.steps and self.optimizer.warmup_steps > self.steps:
             yield "optimizer.warmup_steps", f"is larger than steps = {self.steps}"
-        if self.parallel.shards > self.data.global_batch:
+        if isinstance(self.parallel, Ddp) and self.parallel.shards > self.data.global_batch:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
+        if isinstance(self.parallel, LocalSgd):
+            yield from self.between_averages(self.parallel.every)
         if isinstance(self.data, Synthetic) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
+
+    def between_averages(self, every: int) -> Mistakes:
+        """Between two averages each rank has weights of its own: nothing to save or to judge."""
+        for key, steps in (("checkpoint", self.checkpoint.every_steps), ("eval", self.eval.every_steps)):
+            if steps is not None and steps % every:
+                yield f"{key}.every_steps", f"must be a multiple of parallel.every = {every}"
 
     def total_steps(self, samples: int) -> int:
         """Steps of the run over a training set of so many samples; an epoch's incomplete last batch is left out."""
@@ -199,6 +185,8 @@ def load(path_or_name: str | Path, overrides: list[str]) -> Job:
     for assignment in overrides:
         source.override(assignment, EXCLUSIVE)
     source.tables.setdefault("name", path.stem)
+    if isinstance(sharing := source.tables.get("parallel"), dict):
+        sharing.setdefault("kind", "ddp")
     source.tables.setdefault("out", f"runs/{source.tables['name']}")
     both = [group for group in EXCLUSIVE if all(present(source.tables, key) for key in group)]
     for group in both:

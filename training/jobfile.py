@@ -180,7 +180,8 @@ def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
         options = [option for option in get_args(hint) if option is not NoneType]
         if all(map(is_dataclass, options)):
             return tagged(options, value, source, key)
-        return convert(options[0], value, source, key)
+        words = [word for option in options[1:] if get_origin(option) is Literal for word in get_args(option)]
+        return value if value in words else convert(options[0], value, source, key)
     if is_dataclass(hint):
         return fill(hint, value, source, key)  # pyright: ignore[reportArgumentType]
     if get_origin(hint) is Literal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import platform
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -17,7 +18,6 @@ from training.config import Job
 from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
 from training.dist import Agreement, Ranks, connect, parallel, warm_up
-from training.dist.ranks import STEP_SECONDS
 from training.evaluation import evaluate
 from training.meter import Meter
 from training.optimizer import build as build_optimizer
@@ -48,7 +48,7 @@ def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -
     report: told on rank 0 what happens. Raises JobError where the job does not fit its ranks, device, data or
     checkpoint.
     """
-    with connect() as ranks:
+    with connect(job.health.start_seconds) as ranks:
         run = Run(job, ranks, report or Report(), stop or Never())
         try:
             return run.train()
@@ -70,9 +70,12 @@ class Run:
         self.optimizer = build_optimizer(job.optimizer, self.model)
         self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
         warm_up(self.model, lambda: self.gradients(self.batches.at(0)))
-        state = State(self.model, self.optimizer, self.precision.scaler)
+        own = self.parallel.own()
+        state = State(self.model, self.optimizer, self.precision.scaler, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
-        self.checkpoints = Checkpoints(job, ranks, state, durable=told.checkpoint, note=told.note)
+        self.checkpoints = Checkpoints(
+            job, ranks, state, durable=told.checkpoint, note=told.note, cut=self.parallel.cut
+        )
         self.done = self.checkpoints.restore()
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
@@ -86,13 +89,15 @@ class Run:
         self.tell_start()
         if any(ranks.vote(self.stop.requested()).result()):
             return self.stopped(self.done)
-        agreement = Agreement(ranks, self.done)
+        agreement = Agreement(ranks, self.done, self.parallel.stride)
         with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
             for step, parts in enumerate(batches, self.done + 1):
                 loss = self.gradients(parts)
                 agreement.ask(step, stop=self.stop.requested(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
+                self.checkpoints.hold()
                 self.precision.step(optimizer)
+                self.parallel.stepped(step, optimizer)
                 optimizer.zero_grad(set_to_none=True)
                 self.tracker.reached(step)
                 self.meter.count()
@@ -114,12 +119,8 @@ class Run:
         """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
         total = torch.zeros((), device=self.ranks.device)
         for part in parts:
-            with self.parallel.part(last=part.last):
-                with self.precision.autocast():
-                    logits = self.parallel.module(part.inputs).float()
-                    loss = functional.cross_entropy(logits, part.labels, reduction="sum")
-                self.precision.backward(loss * self.parallel.weight)
-            total += loss.detach()
+            summed = partial(functional.cross_entropy, target=part.labels, reduction="sum")
+            total += self.parallel.learn(part.inputs, part.last, self.precision, summed)
         self.parallel.reduce()
         return total / self.job.data.global_batch
 
@@ -127,7 +128,7 @@ class Run:
         """After the first step nothing new is built: spare it the garbage collector, and wait less long for peers."""
         gc.freeze()
         self.checkpoints.prepare()
-        self.ranks.wait_at_most(STEP_SECONDS)
+        self.ranks.wait_at_most(self.job.health.step_seconds)
         if self.done + 1 < self.steps:
             self.meter.restart()
 

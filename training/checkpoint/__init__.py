@@ -1,97 +1,92 @@
-"""Saving and resuming among ranks: who writes where, which checkpoint everybody continues from, and when one is due."""
+"""Saving and resuming among ranks: who writes what, which checkpoint everybody continues from, and when one is due."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from training.checkpoint.digest import digest
+import torch
+
+from training.checkpoint.digest import digest, of_folder
+from training.checkpoint.interval import Interval
+from training.checkpoint.manifest import Damaged, Place, whole
+from training.checkpoint.resume import Resume
+from training.checkpoint.shares import Shares
+from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
-from training.checkpoint.store import Contents, Damaged, Found, Store
+from training.checkpoint.store import Share, Store
 from training.checkpoint.writer import Writer
 from training.config import Job
-from training.dist import Ranks
-from training.dist.ranks import START_SECONDS, STEP_SECONDS
+from training.dist.ranks import Ranks
 
 __all__ = ["Checkpoints", "Damaged", "digest"]
+
+
+class NotSaved(OSError):
+    """A state that did not become a checkpoint; the message says why."""
 
 
 class Checkpoints:
     """The checkpoints of a run, on every rank.
 
-    A folder is written by the lowest rank that sees it: one rank where all nodes share it, one a node where each has
-    its own, so that losing any node leaves a copy on every other one.
+    A state that every rank holds alike is written by the lowest rank that sees the folder: one rank where all nodes
+    share it, one a node where each has its own, so that losing any node leaves a copy on every other one. What is a
+    rank's alone, and every part of a state that is `cut` over the ranks, is written by its rank and committed with the
+    others' by that lowest one.
 
     durable: called with the step when this rank's copy is safe. note: called with a line about what was passed over.
     """
 
     def __init__(
-        self, job: Job, ranks: Ranks, state: State, durable: Callable[[int], None], note: Callable[[str], None]
+        self,
+        job: Job,
+        ranks: Ranks,
+        state: State,
+        durable: Callable[[int], None],
+        note: Callable[[str], None],
+        *,
+        cut: bool = False,
     ) -> None:
-        self._job, self._ranks, self._state, self._note = job, ranks, state, note
-        self._store = Store(job.out / "checkpoints", job.checkpoint.keep)
-        self._writes = self._lowest_here()
-        if self._writes:
-            self._store.clear_unfinished()
-        self._writer = Writer(self._store, durable)
-        self._saved_step = -1
-        self._saved_at = time.monotonic()
-
-    def _lowest_here(self) -> bool:
-        """Whether no lower rank sees the same folder: each leaves its mark in it, then looks for the others'."""
-        ranks = self._ranks
-        if ranks.world == 1:
-            return True
+        self._job, self._ranks, self._state, self._cut = job, ranks, state, cut
+        self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
-        mark = self._store.root / f".seen-{run}-{ranks.rank:05d}"
+        self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run)
+        self._leads = ranks.gather(self._lowest_here(run))
+        self._leading = self._leads[ranks.rank] == ranks.rank
+        if cut and len(set(self._leads)) > 1:
+            message = f"{job.parallel.kind} writes one checkpoint from all ranks; set it to a folder that they share"
+            raise job.refusal("out", message)
+        self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
+        if self._leading:
+            self._store.clear_unfinished()
+        self._writer = Writer()
+        self._interval = Interval(job.checkpoint, ranks.world)
+        self._snapshot: Snapshot | None = None
+        self._shares: Shares | None = None
+        self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
+
+    def _lowest_here(self, run: str) -> int:
+        """The lowest rank that sees the same folder: each leaves its mark in it, then looks for the others'."""
+        mark = self._store.root / f".seen-{run}-{self._ranks.rank:05d}"
         mark.touch()
-        ranks.barrier()
-        lowest = min(self._store.root.glob(f".seen-{run}-*")) == mark
-        ranks.barrier()
+        self._ranks.barrier()
+        lowest = min(self._store.root.glob(f".seen-{run}-*"))
+        self._ranks.barrier()
         mark.unlink()
-        return lowest
+        return int(lowest.name[-5:])
 
     def restore(self) -> int:
         """Loads the newest valid checkpoint that any rank sees; returns its step, 0 where there is none.
 
         Raises JobError where it was trained by another recipe.
         """
-        found = self._store.newest() if self._writes else Found()
-        for folder, why in found.passed_over:
-            self._store.set_aside(folder)
-            self._note(f"checkpoint {folder.name} passed over: {why}")
-        steps = self._ranks.gather(found.contents.step if found.contents else -1)
-        if max(steps) < 0:
-            return 0
-        source = steps.index(max(steps))
-        contents = self._shared(found.contents, source)
-        self._refuse_other_recipe(contents)
-        self._state.load(contents.tensors())
-        owners = self._ranks.gather(self._writes)
-        if all(step == contents.step for step, writes in zip(steps, owners, strict=True) if writes):
-            self._saved_step = contents.step  # every copy is there already
-        return contents.step
-
-    def _shared(self, mine: Contents | None, source: int) -> Contents:
-        """The source's checkpoint on every rank: the very bytes it verified."""
-        if self._ranks.world == 1:
-            assert mine is not None
-            return mine
-        here = self._ranks.rank == source
-        head = json.dumps([mine.step, mine.about, list(mine.files)]).encode() if mine and here else None
-        step, about, names = json.loads(self._ranks.broadcast(head, source))
-        files = {name: self._ranks.broadcast(mine.files[name] if mine and here else None, source) for name in names}
-        return Contents(step=step, about=about, files=files)
-
-    def _refuse_other_recipe(self, contents: Contents) -> None:
-        saved, wanted = contents.about.get("recipe", {}), self._job.recipe()
-        for key in sorted(saved.keys() | wanted.keys()):
-            if saved.get(key) != wanted.get(key):
-                change = f"{self._job.out} was trained with {saved.get(key)!r}, not {wanted.get(key)!r}"
-                raise self._job.refusal(key, f"{change}; set another out, or remove that folder")
+        resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
+        step, everywhere = resume.cut() if self._cut else resume.whole()
+        self._saved_step = step if everywhere else -1
+        return step
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
@@ -100,35 +95,102 @@ class Checkpoints:
 
     def overdue(self) -> bool:
         """Whether rank 0 wants a save by the clock; only it can say."""
-        seconds = self._job.checkpoint.every_seconds
+        seconds = self._interval.seconds
         return seconds is not None and self._ranks.rank == 0 and time.monotonic() - self._saved_at >= seconds
 
     def save(self, step: int) -> None:
-        """Starts to save the state after so many steps; waits for the save before and one copy, not for the disk."""
-        self._saved_at = time.monotonic()
+        """Starts to save the state after so many steps; waits for the save before and a copy of the buffers. A save
+        that failed is told, and training goes on: the older checkpoints stay."""
         if step == self._saved_step:
             return
+        began = self._saved_at = time.monotonic()
+        self._settle()
         self._saved_step = step
         self._ranks.same_buffers(self._state.model)
-        if not self._writes:
-            return
-        self._writer.wait()
-        about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
-        self._writer.save(step, self._state.snapshot(), about)
+        places, live = self._mine()
+        if live or self._together:
+            snapshot = self._snapshot = self._fitting(live)
+            snapshot.begin(live)
+            self._writer.start(f"checkpoint {step}", partial(self._write, step, snapshot, places))
+        self._blocked = time.monotonic() - began
+
+    def hold(self) -> None:
+        """Before the optimizer changes the parameters: returns when a save that has begun has its copy of them."""
+        if self._snapshot is not None:
+            began = time.monotonic()
+            self._snapshot.hold()
+            self._blocked += time.monotonic() - began
 
     def prepare(self) -> None:
         """Makes the buffers of later saves, now that the optimizer has its state."""
-        if self._writes:
-            self._state.snapshot()
+        self._snapshot = self._fitting(self._mine()[1])
+
+    def _mine(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
+        """What this rank writes, by key in its file: the places in the whole state, and the live tensors."""
+        if self._cut:
+            tensors = self._state.tensors()
+            self._shares = self._shares or Shares(tensors, self._ranks)
+            return self._shares.places(), self._shares.live(tensors)
+        live = (self._state.tensors() if self._leading else {}) | self._state.own()
+        return {name: whole(name, tensor) for name, tensor in live.items()}, live
+
+    def _fitting(self, live: dict[str, torch.Tensor]) -> Snapshot:
+        if self._snapshot is None or self._snapshot.tensors.keys() != live.keys():
+            return Snapshot(live, self._state.buffers())
+        return self._snapshot
+
+    def _write(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> None:
+        """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
+        mine = self._written(step, snapshot, places)
+        written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
+        for fault in (share for share in written if isinstance(share, str)):
+            raise NotSaved(fault)
+        if self._leading:
+            leads = self._leads if self._together else [self._ranks.rank]
+            here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
+            about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
+            self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
+            self._durable(step)
+
+    def _written(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> Share | str | None:
+        """This rank's file; None where it has nothing to write, a reason where it must not or cannot."""
+        tensors = snapshot.complete()
+        if not tensors:
+            return None
+        if self._job.health.finite and (
+            bad := [n for n, t in tensors.items() if n.startswith("model.") and unsound(t)]
+        ):
+            return f"{bad[0]} is not finite"
+        try:
+            return self._store.write(step, self._ranks.rank, tensors, places)
+        except OSError as error:
+            return f"{error.strerror}: {error.filename or self._store.root}"
+
+    def _settle(self) -> None:
+        """Waits for the save in flight and takes note of what it cost: the time the loop waited, and on a CPU the time
+        that the writer took from it."""
+        try:
+            self._writer.wait()
+        except OSError as why:
+            self._note(f"step {self._saved_step} is not saved: {why}; training goes on")
+        taken = self._writer.cpu_seconds if self._ranks.device.type == "cpu" else 0.0
+        self._interval.measured(self._blocked + taken)
 
     def digest(self) -> str:
-        """sha256 over the state as rank 0 has it, on every rank."""
-        mine = digest(self._state.tensors()).encode() if self._ranks.rank == 0 else None
+        """sha256 over the state, on every rank; that of the folder where more than rank 0 has a part in it."""
+        mine = None
+        if self._ranks.rank == 0:
+            final = self._store.root / f"step-{self._saved_step:08d}"
+            mine = (of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())).encode()
         return self._ranks.broadcast(mine, 0).decode()
 
     def finish(self) -> None:
-        """Returns when the last save is durable on every rank that writes."""
-        self._ranks.wait_at_most(START_SECONDS)
+        """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
+        self._ranks.wait_at_most(self._job.health.start_seconds)
         self._writer.wait()
         self._ranks.barrier()
-        self._ranks.wait_at_most(STEP_SECONDS)
+        self._ranks.wait_at_most(self._job.health.step_seconds)
+
+
+def unsound(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and not bool(torch.isfinite(tensor).all())

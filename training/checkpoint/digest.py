@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
-from training.checkpoint.store import Damaged, read
+from training.checkpoint.manifest import Damaged, read
+from training.checkpoint.tensorfile import raw
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -19,9 +19,9 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     """
     total = hashlib.sha256()
     for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
+        tensor = tensors[name].detach().cpu()
         total.update(f"{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
-        total.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))  # pyright: ignore[reportArgumentType]
+        total.update(raw(tensor))
     return total.hexdigest()
 
 

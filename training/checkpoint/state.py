@@ -1,4 +1,4 @@
-"""The state of training as named tensors: taken out into kept buffers with one copy, put back bit for bit."""
+"""The state of training as named tensors, put back bit for bit."""
 
 from __future__ import annotations
 
@@ -11,38 +11,67 @@ from torch.amp.grad_scaler import GradScaler
 
 
 class State:
-    """Model, optimizer and loss scale as one flat set of tensors by name.
+    """Model, optimizer, loss scale and whatever else must survive, as one flat set of tensors by name.
 
     Everything else (learning rate, sample order, augmentation) is a function of the step and needs no saving.
+
+    extra: further live tensors that are the same on every rank (an average of the weights); filled in place by `load`.
+    own: further live tensors that are this rank's alone (what PowerSGD has yet to send).
     """
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, scaler: GradScaler) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        scaler: GradScaler,
+        *,
+        extra: Mapping[str, Tensor] | None = None,
+        own: Mapping[str, Tensor] | None = None,
+        rank: int = 0,
+    ) -> None:
         self.model, self._optimizer, self._scaler = model, optimizer, scaler
         names = {parameter: name for name, parameter in model.named_parameters()}
+        self._parameters = dict(model.named_parameters())
         self._names = [names[p] for group in optimizer.param_groups for p in group["params"]]
-        self._kept: dict[str, Tensor] = {}
+        self._extra = {f"extra.{name}": tensor for name, tensor in (extra or {}).items()}
+        self._own = {f"rank.{rank}.{name}": tensor for name, tensor in (own or {}).items()}
 
     def tensors(self) -> dict[str, Tensor]:
-        """The live tensors: `model.<name>`, `optimizer.<parameter>.<key>`, `scaler.<key>`."""
+        """The live tensors that all ranks share: `model.<name>`, `optimizer.<parameter>.<key>`, `scaler.<key>`,
+        `extra.<name>`."""
         found = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for place, values in self._optimizer.state_dict()["state"].items():
             kept = {key: value for key, value in values.items() if isinstance(value, Tensor)}
             found |= {f"optimizer.{self._names[place]}.{key}": value for key, value in kept.items()}
-        return found | {f"scaler.{key}": torch.tensor(value) for key, value in self._scaler.state_dict().items()}
+        found |= {f"scaler.{key}": torch.tensor(value) for key, value in self._scaler.state_dict().items()}
+        return found | self._extra
 
-    def snapshot(self) -> dict[str, Tensor]:
-        """A copy in CPU memory, in buffers that are kept and used again by the next call; waits for the device."""
-        live = self.tensors()
-        if self._kept.keys() != live.keys():
-            self._kept = {name: buffer_for(tensor) for name, tensor in live.items()}
-        copies, originals = list(self._kept.values()), [tensor.detach() for tensor in live.values()]
-        torch._foreach_copy_(copies, originals, non_blocking=True)  # pyright: ignore[reportPrivateImportUsage]
-        if torch.cuda.is_available():
-            torch.cuda.current_stream().synchronize()
-        return self._kept
+    def own(self) -> dict[str, Tensor]:
+        """The live tensors of this rank alone: `rank.<rank>.<name>`."""
+        return self._own
+
+    def buffers(self) -> set[str]:
+        """Names of what a forward pass changes; all else changes only in the optimizer's step."""
+        return {f"model.{name}" for name, _ in self.model.named_buffers()}
+
+    def room(self, names: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+        """Tensors to read a checkpoint's values into, cut like the live ones, by its names and whole shapes; those of
+        parameters that this rank does not hold are left out."""
+        rooms = {f"model.{name}": torch.empty_like(tensor) for name, tensor in self.model.state_dict().items()}
+        for name, shape in names.items():
+            if name.startswith("optimizer."):
+                parameter = self._parameters.get(parameter_of(name))
+                if parameter is not None:
+                    like = parameter.detach()
+                    rooms[name] = torch.empty_like(like) if like.shape == shape else torch.empty(shape)
+            elif name.startswith("extra.") and name in self._extra:
+                rooms[name] = torch.empty_like(self._extra[name])
+            elif name.startswith("scaler."):
+                rooms[name] = torch.empty(shape)
+        return rooms
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Puts a snapshot back. Raises RuntimeError where the names or shapes are those of another model."""
+        """Puts values back. Raises RuntimeError where the names or shapes are those of another model."""
         model = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
         self.model.load_state_dict(model)
         places = {name: place for place, name in enumerate(self._names)}
@@ -50,13 +79,23 @@ class State:
         for name, tensor in tensors.items():
             if name.startswith("optimizer."):
                 parameter, _, key = name.removeprefix("optimizer.").rpartition(".")
-                state.setdefault(places[parameter], {})[key] = tensor
+                state.setdefault(places[parameter], {})[key] = laid_out(tensor, self._parameters[parameter])
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
         scale = {name.removeprefix("scaler."): t.item() for name, t in tensors.items() if name.startswith("scaler.")}
         if scale and self._scaler.is_enabled():
             self._scaler.load_state_dict(scale)
+        for name, live in (*self._extra.items(), *self._own.items()):
+            if name in tensors:
+                live.copy_(tensors[name])
 
 
-def buffer_for(tensor: Tensor) -> Tensor:
-    """A CPU tensor of the same shape and layout; page-locked where the copy comes from a GPU."""
-    return torch.empty_like(tensor, device="cpu", pin_memory=tensor.is_cuda)
+def parameter_of(name: str) -> str:
+    """The parameter that an `optimizer.<parameter>.<key>` belongs to."""
+    return name.removeprefix("optimizer.").rpartition(".")[0]
+
+
+def laid_out(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """With the parameter's memory layout: fused optimizers walk both side by side."""
+    if tensor.shape != parameter.shape or tensor.stride() == parameter.stride():
+        return tensor
+    return torch.empty_like(parameter, dtype=tensor.dtype, device=tensor.device).copy_(tensor).detach()

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import io
-import json
 import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from pickle import UnpicklingError
-from typing import Any, BinaryIO
+from typing import Any
 
-import torch
 from torch import Tensor
 
-MANIFEST = "manifest.json"
-
-
-class Damaged(Exception):
-    """This checkpoint must not be loaded; the message says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contents:
-    """A verified checkpoint: the very bytes of its files that were hashed, and what its manifest says about them."""
-
-    step: int
-    about: dict[str, Any]
-    files: dict[str, bytes]
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All tensors by name, over all files."""
-        return {name: tensor for data in self.files.values() for name, tensor in unpack(data).items()}
+from training.checkpoint import tensorfile
+from training.checkpoint.manifest import MANIFEST, Contents, Damaged, Manifest, Place, read, whole
+from training.checkpoint.tensorfile import Written
 
 
 @dataclass(kw_only=True)
@@ -45,11 +25,23 @@ class Found:
     passed_over: list[tuple[Path, str]] = field(default_factory=list)
 
 
-class Store:
-    """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay."""
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What one rank added to a checkpoint that is not committed yet."""
 
-    def __init__(self, root: Path, keep: int = 2) -> None:
-        self.root, self.keep = root, keep
+    file: str
+    written: Written
+    pieces: dict[str, Place]
+
+
+class Store:
+    """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay.
+
+    run: a name that the ranks which write one checkpoint together have in common.
+    """
+
+    def __init__(self, root: Path, keep: int = 2, run: str | None = None) -> None:
+        self.root, self.keep, self._run = root, keep, run or str(os.getpid())
         root.mkdir(parents=True, exist_ok=True)
 
     def folders(self) -> list[Path]:
@@ -58,23 +50,35 @@ class Store:
 
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Path:
         """Writes and commits the checkpoint of a step, durable on return; about: JSON values for the manifest."""
-        final = self.root / f"step-{step:08d}"
-        aside = self.root / f".writing-{final.name}-{os.getpid()}"
-        if aside.exists():  # of an earlier try of this process
-            shutil.rmtree(aside)
-        aside.mkdir()
-        files = {"rank-0.pt": write(aside / "rank-0.pt", tensors)}
-        body = {"version": 1, "step": step, "torch": torch.__version__, "files": files, "about": dict(about)}
+        places = {name: whole(name, tensor) for name, tensor in tensors.items()}
+        return self.commit(step, [self.write(step, 0, tensors, places)], about)
+
+    def write(self, step: int, rank: int, tensors: Mapping[str, Tensor], pieces: dict[str, Place]) -> Share:
+        """Writes this rank's tensors aside; they count only after `commit`."""
+        aside = self.aside(step)
+        aside.mkdir(exist_ok=True)
+        file = f"rank-{rank}.safetensors"
+        return Share(file=file, written=tensorfile.write(aside / file, tensors), pieces=pieces)
+
+    def commit(self, step: int, shares: list[Share], about: Mapping[str, Any]) -> Path:
+        """Seals what the ranks wrote and renames it into place, then removes what is older than the newest `keep`."""
+        aside, final = self.aside(step), self.root / f"step-{step:08d}"
+        files = {share.file: share.written for share in shares}
+        pieces = {share.file: share.pieces for share in shares}
         with (aside / MANIFEST).open("wb") as file:
-            file.write(json.dumps({"body": body, "seal": seal(body)}, indent=1).encode())
-            sync(file)
+            file.write(Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+            tensorfile.sync(file)
         sync_folder(aside)
-        self.commit(aside, final)
+        self.place(aside, final)
         for old in self.folders()[: -self.keep]:
-            shutil.rmtree(old)
+            self.remove(old)
         return final
 
-    def commit(self, aside: Path, final: Path) -> None:
+    def aside(self, step: int) -> Path:
+        """Where this run writes the step before it counts."""
+        return self.root / f".writing-step-{step:08d}-{self._run}"
+
+    def place(self, aside: Path, final: Path) -> None:
         """Renames into place. A valid checkpoint of that step stays as it is; a damaged one makes room."""
         try:
             aside.rename(final)
@@ -89,6 +93,11 @@ class Store:
                 aside.rename(final)
         sync_folder(self.root)
 
+    def remove(self, folder: Path) -> None:
+        """Takes the name away first: a kill in the middle leaves nothing that looks like a checkpoint."""
+        going = folder.rename(self.root / f".removing-{folder.name}-{self._run}")
+        shutil.rmtree(going)
+
     def set_aside(self, folder: Path) -> None:
         """Takes a damaged checkpoint out of the way, for a person to look at."""
         resting = self.root / f"damaged-{folder.name}"
@@ -97,9 +106,10 @@ class Store:
         folder.rename(resting)
 
     def clear_unfinished(self) -> None:
-        """Removes what killed processes left half-written; only before this run's first save."""
-        for folder in self.root.glob(".writing-*"):
-            shutil.rmtree(folder)
+        """Removes what killed processes left half-written or half-removed; only before this run's first save."""
+        for pattern in (".writing-*", ".removing-*"):
+            for folder in self.root.glob(pattern):
+                shutil.rmtree(folder)
 
     def newest(self) -> Found:
         """The newest checkpoint whose bytes are those its manifest names. File times are never asked."""
@@ -111,75 +121,6 @@ class Store:
             except Damaged as why:
                 found.passed_over.append((folder, str(why)))
         return found
-
-
-class HashingFile:
-    """Passes what is written on to a file and hashes it on the way."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.hash, self.size = file, hashlib.sha256(), 0
-
-    def write(self, data: bytes) -> int:
-        self.hash.update(data)
-        self.size += len(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-
-def write(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Writes the tensors durably; returns size and sha256 of exactly what was written."""
-    with path.open("wb") as file:
-        hashing = HashingFile(file)
-        torch.save(dict(tensors), hashing)  # pyright: ignore[reportArgumentType]
-        sync(file)
-    return {"bytes": hashing.size, "sha256": hashing.hash.hexdigest()}
-
-
-def read(folder: Path) -> Contents:
-    """The checkpoint, its bytes proven against the manifest before any of them is unpickled; raises Damaged."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        body, sealed = manifest["body"], manifest["seal"]
-        if sealed != seal(body):
-            raise Damaged("the manifest is not what was written")
-        if folder.name != f"step-{body['step']:08d}":
-            raise Damaged(f"the manifest is that of step {body['step']}")
-        files = {name: proven(folder / name, want["bytes"], want["sha256"]) for name, want in body["files"].items()}
-        return Contents(step=body["step"], about=body["about"], files=files)
-    except FileNotFoundError as error:
-        raise Damaged(f"{Path(error.filename).name} is missing") from error
-    except OSError as error:
-        raise Damaged(f"cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged("the manifest is not what was written") from error
-
-
-def proven(path: Path, size: int, sha256: str) -> bytes:
-    """The file's bytes; raises Damaged where they are not those of the manifest."""
-    data = path.read_bytes()
-    if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
-        raise Damaged(f"{path.name} is not what was written")
-    return data
-
-
-def unpack(data: bytes) -> dict[str, Tensor]:
-    """Tensors by name; torch refuses everything else in the file (weights_only). Raises Damaged."""
-    try:
-        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError) as error:
-        raise Damaged("holds something else than tensors") from error
-
-
-def seal(body: Mapping[str, Any]) -> str:
-    """sha256 over the manifest's canonical text: a flipped bit in the manifest itself shows."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-def sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from torch import Tensor
-
-from training.checkpoint.store import Store
+import time
+from collections.abc import Callable
 
 
 class Writer:
-    """A store with one save in flight. A save that fails raises its error in the loop, at the next call."""
+    """One save in flight. An error of the save is kept until `wait` raises it."""
 
-    def __init__(self, store: Store, durable: Callable[[int], None]) -> None:
-        self._store, self._durable = store, durable
+    def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
+        self.cpu_seconds = 0.0
 
-    def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-        """Starts to write tensors that nobody changes before `wait` returned; calls `durable(step)` when it is safe."""
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        """Runs `work` beside the loop, after the save before it."""
         self.wait()
-        self._thread = threading.Thread(target=self._write, args=(step, tensors, about), name=f"checkpoint {step}")
+        self._thread = threading.Thread(target=self._run, args=(work,), name=name)
         self._thread.start()
 
-    def _write(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            self._store.save(step, tensors, about)
-            self._durable(step)
+            work()
         except BaseException as error:  # raised again by wait, in the loop's thread
             self._error = error
+        self.cpu_seconds = time.thread_time()
 
     def wait(self) -> None:
         """Returns when the save in flight is durable; raises its error if it failed."""

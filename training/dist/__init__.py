@@ -8,10 +8,11 @@ from torch import nn
 
 from training.config import Job
 from training.dist.agreement import Agreement
-from training.dist.ddp import Alone, Ddp
+from training.dist.ddp import Ddp
 from training.dist.parallel import Parallel
 from training.dist.ranks import Ranks, connect
 from training.dist.shards import Shards
+from training.wanted import run
 
 __all__ = ["Agreement", "Parallel", "Ranks", "connect", "parallel", "warm_up"]
 
@@ -20,16 +21,15 @@ WARM_UP_STEPS = 2
 
 def parallel(job: Job, model: nn.Module, ranks: Ranks) -> Parallel:
     """The way the job asks for; raises JobError where these ranks cannot share its batch."""
-    shares, key = (
-        (job.parallel.shards, "parallel.shards")
-        if job.parallel.shards
-        else (job.data.global_batch, "data.global_batch")
-    )
+    wanted, batch = job.parallel, job.data.global_batch
+    shares, key = (batch, "data.global_batch")
+    if isinstance(wanted, run.Ddp) and wanted.shards:
+        shares, key = wanted.shards, "parallel.shards"
     if ranks.world > shares:
         raise job.refusal(key, f"{shares} cannot be shared by {ranks.world} ranks")
-    if job.parallel.shards:
-        return Shards(model, ranks, job.parallel.shards, job.data.global_batch)
-    return Ddp(model, ranks, job.data.global_batch) if ranks.world > 1 else Alone(model, job.data.global_batch)
+    if isinstance(wanted, run.Ddp) and wanted.shards:
+        return Shards(model, ranks, wanted.shards, batch)
+    return Ddp(model, ranks, batch) if ranks.world > 1 else Parallel(model, ranks, batch)
 
 
 def warm_up(model: nn.Module, step: Callable[[], object]) -> None:

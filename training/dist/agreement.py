@@ -14,11 +14,13 @@ class Agreement:
 
     Each vote also settles when the next one is: after the fewest steps that any rank expects to do in that time. So
     stopping costs the same however short a step is. A rank alone has nobody to ask and decides at every step.
+
+    stride: only multiples of it are steps to stop or save at.
     """
 
-    def __init__(self, ranks: Ranks, done: int) -> None:
-        self._ranks = ranks
-        self._next = done + 1
+    def __init__(self, ranks: Ranks, done: int, stride: int = 1) -> None:
+        self._ranks, self._stride = ranks, stride
+        self._next = self._allowed(done + 1)
         self._last, self._voted_at = done, time.monotonic()
         self._stop = self._save = False
         self._vote: Vote | None = None
@@ -29,6 +31,10 @@ class Agreement:
         self._save |= save
         if step == self._next:
             self._vote = self._ranks.vote(self._stop, self._save, -self._steps_until_next(step))
+
+    def _allowed(self, step: int) -> int:
+        """The next step from `step` on that all ranks may stop at."""
+        return -(-step // self._stride) * self._stride
 
     def _steps_until_next(self, step: int) -> int:
         now = time.monotonic()
@@ -42,6 +48,6 @@ class Agreement:
             return False, False
         stop, save, wait = self._vote.result()
         self._vote = None
-        self._next = self._last - wait
+        self._next = self._allowed(self._last - wait)
         self._save = False
         return bool(stop), bool(save)

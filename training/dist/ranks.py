@@ -15,8 +15,6 @@ from torch import Tensor, nn
 
 T = TypeVar("T")
 
-START_SECONDS = 600  # a peer may still be importing, compiling or reading data
-STEP_SECONDS = 120  # a peer that is silent for so long in the middle of the run is gone
 CHUNK_BYTES = 256 * 2**20
 
 
@@ -36,8 +34,8 @@ class Vote:
 class Ranks:
     """Rank, world size and device. In a world of one there is no process group and nothing is sent.
 
-    control: a gloo group of all ranks for agreements and checkpoints, apart from the gradients' group, so that an agreement
-    needs no device and never waits behind a gradient.
+    control: a gloo group of all ranks for agreements and loading, apart from the gradients' group, so that an agreement
+    needs no device and never waits behind a gradient. saving: one for the thread that writes checkpoints.
     """
 
     rank: int
@@ -45,6 +43,7 @@ class Ranks:
     local_rank: int
     device: torch.device
     control: dist.ProcessGroup | None
+    saving: dist.ProcessGroup | None
 
     def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
@@ -58,19 +57,19 @@ class Ranks:
             dist.all_reduce(values)
         return values
 
-    def gather(self, value: T) -> list[T]:
-        """Everybody's value, in rank order; for small plain objects."""
+    def gather(self, value: T, group: dist.ProcessGroup | None = None) -> list[T]:
+        """Everybody's value, in rank order; for small plain objects. group: control where none is given."""
         if not self.control:
             return [value]
         values: list[T] = [value] * self.world
-        dist.all_gather_object(values, value, group=self.control)
+        dist.all_gather_object(values, value, group=group or self.control)
         return values
 
-    def broadcast(self, data: bytes | None, source: int) -> bytes:
+    def broadcast(self, data: bytes | bytearray | None, source: int) -> bytes:
         """The source's bytes, on every rank; others give None."""
         if not self.control:
             assert data is not None
-            return data
+            return bytes(data)
         size = self.gather(len(data) if data is not None else 0)[source]
         buffer = torch.empty(size, dtype=torch.uint8)
         if self.rank == source and data:
@@ -92,7 +91,7 @@ class Ranks:
     def wait_at_most(self, seconds: int) -> None:
         """How long a collective may take from now on before the process gives its peers up."""
         if self.control:
-            for group in (None, self.control):
+            for group in (None, self.control, self.saving):
                 dist.set_timeout(timedelta(seconds=seconds), group)
 
     def barrier(self) -> None:
@@ -101,8 +100,11 @@ class Ranks:
 
 
 @contextmanager
-def connect() -> Iterator[Ranks]:
-    """Joins the ranks that torchrun's environment names, or a world of one without it; leaves them at the end."""
+def connect(patience_seconds: int) -> Iterator[Ranks]:
+    """Joins the ranks that torchrun's environment names, or a world of one without it; leaves them at the end.
+
+    patience_seconds: how long a collective may take at first: a peer may still be importing, compiling or reading data.
+    """
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     cuda = torch.cuda.is_available()
@@ -110,13 +112,14 @@ def connect() -> Iterator[Ranks]:
     if cuda:
         torch.cuda.set_device(device)
     if world == 1:
-        yield Ranks(rank=0, world=1, local_rank=0, device=device, control=None)
+        yield Ranks(rank=0, world=1, local_rank=0, device=device, control=None, saving=None)
         return
-    patience = timedelta(seconds=START_SECONDS)
+    patience = timedelta(seconds=patience_seconds)
     dist.init_process_group("nccl" if cuda else "gloo", timeout=patience, device_id=device if cuda else None)
-    control = dist.new_group(backend="gloo", timeout=patience)
+    control, saving = (dist.new_group(backend="gloo", timeout=patience) for _ in range(2))
     assert isinstance(control, dist.ProcessGroup)
+    assert isinstance(saving, dist.ProcessGroup)
     try:
-        yield Ranks(rank=rank, world=world, local_rank=local_rank, device=device, control=control)
+        yield Ranks(rank=rank, world=world, local_rank=local_rank, device=device, control=control, saving=saving)
     finally:
         dist.destroy_process_group()

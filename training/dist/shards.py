@@ -9,10 +9,11 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from training.dist.parallel import Parallel
 from training.dist.ranks import Ranks
 
 
-class Shards:
+class Shards(Parallel):
     """A global batch in `count` logical shards; a rank works through its own, and every rank adds up all in order.
 
     Buffers (BatchNorm's statistics) are averaged over the shards in the same way. Costs memory and traffic of one set
@@ -20,7 +21,8 @@ class Shards:
     """
 
     def __init__(self, model: nn.Module, ranks: Ranks, count: int, global_batch: int) -> None:
-        self.module, self.ways, self.weight = model, count, 1 / global_batch
+        super().__init__(model, ranks, global_batch)
+        self.ways = count
         self._owners = [
             range(rank * count // ranks.world, (rank + 1) * count // ranks.world) for rank in range(ranks.world)
         ]

@@ -8,8 +8,8 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from training.checkpoint.digest import digest
+from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
-from training.checkpoint.store import Store
 from training.checkpoint.writer import Writer
 
 
@@ -28,50 +28,94 @@ def trained(steps: int, optimizer: str = "AdamW") -> State:
 
 
 @pytest.mark.parametrize("optimizer", ["AdamW", "SGD"])
-def test_a_snapshot_put_back_gives_the_same_state_bit_for_bit(optimizer: str):
+def test_a_state_put_back_is_the_same_bit_for_bit(optimizer: str):
     one, other = trained(3, optimizer), trained(1, optimizer)
     assert digest(one.tensors()) != digest(other.tensors())
 
-    other.load(one.snapshot())
+    other.load({name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in one.tensors().items()})
 
     assert digest(other.tensors()) == digest(one.tensors())
     assert {name.split(".")[0] for name in one.tensors()} == {"model", "optimizer", "scaler"}
+    strides = {name: tensor.stride() for name, tensor in one.tensors().items()}
+    assert {name: tensor.stride() for name, tensor in other.tensors().items()} == strides
 
 
-def test_a_snapshot_does_not_change_with_the_model_and_keeps_its_buffers():
+def test_what_belongs_to_a_rank_or_is_extra_is_filled_in_place():
+    model = nn.Linear(2, 2)
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    average, residue = torch.ones(3), torch.ones(2)
+    scaler = GradScaler("cpu", enabled=False)
+    state = State(model, sgd, scaler, extra={"ema.w": average}, own={"residue": residue}, rank=7)
+    assert set(state.own()) == {"rank.7.residue"}
+
+    state.load({**state.tensors(), "extra.ema.w": torch.full((3,), 5.0), "rank.7.residue": torch.zeros(2)})
+
+    assert (average.tolist(), residue.tolist()) == ([5.0] * 3, [0.0] * 2)
+
+
+def test_a_snapshot_does_not_change_with_the_model():
     state = trained(2)
-    first = state.snapshot()
-    before = digest(first)
+    live = state.tensors()
+    before = digest(live)
+    snapshot = Snapshot(live, state.buffers())
+    snapshot.begin(live)
+    copied = snapshot.complete()
     with torch.no_grad():
         for tensor in state.model.state_dict().values():
             tensor.add_(1)
 
-    assert digest(first) == before
-    assert state.snapshot() is first
-    assert digest(first) != before
+    assert digest(copied) == before
+    assert digest(state.tensors()) != before
 
 
-def test_a_save_that_fails_raises_in_the_loop(tmp_path):
-    writer = Writer(Store(tmp_path / "a"), durable=lambda step: None)
-    (tmp_path / "a").rmdir()
+def test_buffers_are_copied_before_the_next_forward_and_parameters_before_the_next_step():
+    state = trained(2)
+    live = state.tensors()
+    before = digest(live)
+    snapshot = Snapshot(live, state.buffers())
+    snapshot.begin(live)
 
-    writer.save(1, {"w": torch.zeros(1)}, {})
+    state.model(torch.randn(4, 1, 5, 5))  # changes the running statistics
 
-    with pytest.raises(FileNotFoundError):
+    assert digest(state.tensors()) != before
+    assert digest(snapshot.complete()) == before
+    snapshot.hold()  # returns: everything is copied
+
+
+def test_the_optimizer_waits_for_the_copy():
+    snapshot = Snapshot({"w": torch.zeros(1)}, set())
+    snapshot.begin({"w": torch.ones(1)})
+    held = threading.Thread(target=snapshot.hold, daemon=True)
+    held.start()
+    held.join(0.1)
+    assert held.is_alive()
+
+    snapshot.complete()
+
+    held.join(10)
+    assert not held.is_alive()
+
+
+def test_an_error_of_a_save_is_raised_once_by_the_next_wait():
+    def disk_full() -> None:
+        raise OSError(28, "No space left on device")
+
+    writer = Writer()
+    writer.start("checkpoint 1", disk_full)
+
+    with pytest.raises(OSError, match="No space left"):
         writer.wait()
     writer.wait()
 
 
-def test_the_loop_does_not_wait_for_the_disk_and_one_save_is_in_flight(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    disk, told = threading.Event(), []
-    store = Store(tmp_path)
-    monkeypatch.setattr(store, "save", lambda step, tensors, about: disk.wait(10))
-    writer = Writer(store, durable=told.append)
+def test_the_loop_does_not_wait_for_the_disk_and_one_save_is_in_flight():
+    disk, done = threading.Event(), []
+    writer = Writer()
 
-    writer.save(1, {}, {})
-    assert told == []
+    writer.start("checkpoint 1", lambda: done.append(disk.wait(10)))
+    assert done == []
     disk.set()
-    writer.save(2, {}, {})
-    assert told[0] == 1
+    writer.start("checkpoint 2", lambda: done.append("second"))
+    assert done[0] is True
     writer.wait()
-    assert told == [1, 2]
+    assert done == [True, "second"]

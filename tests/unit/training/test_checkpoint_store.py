@@ -1,17 +1,21 @@
 from __future__ import annotations
 
-import io
+import hashlib
 import json
 import multiprocessing
 import random
+import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from training.checkpoint.digest import digest, of_folder
-from training.checkpoint.store import Damaged, Store, read, unpack
+from training.checkpoint.manifest import Damaged, read, read_manifest
+from training.checkpoint.store import Store
+from training.checkpoint.tensorfile import NotTensors, Written, decode
 
 
 def tensors(step: int) -> dict[str, torch.Tensor]:
@@ -45,9 +49,10 @@ def test_the_manifest_names_every_file_with_its_hash_and_how_it_was_made(store: 
 
     assert (body["step"], body["torch"], body["about"]["world_size"]) == (20, torch.__version__, 1)
     assert [len(file["sha256"]) for file in body["files"].values()] == [64]
+    assert body["pieces"]["rank-0.safetensors"]["w"]["shape"] == [500]
 
 
-@pytest.mark.parametrize("name", ["rank-0.pt", "manifest.json"])
+@pytest.mark.parametrize("name", ["rank-0.safetensors", "manifest.json"])
 def test_any_flipped_bit_is_found_and_the_checkpoint_before_is_used(store: Store, name: str):
     path = store.root / "step-00000020" / name
     good = path.read_bytes()
@@ -69,7 +74,7 @@ def is_same_text(name: str, good: bytes, bad: bytearray) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", ["rank-0.pt", "manifest.json"])
+@pytest.mark.parametrize("name", ["rank-0.safetensors", "manifest.json"])
 def test_a_cut_or_missing_file_is_found(store: Store, name: str):
     path = store.root / "step-00000020" / name
     path.write_bytes(path.read_bytes()[:-7])
@@ -86,18 +91,52 @@ def test_a_checkpoint_under_another_steps_name_is_refused(store: Store):
     assert newest_step(store) == 10
 
 
-def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
+def test_code_in_a_checkpoint_is_never_run(store: Store, tmp_path: Path):
+    """A pickle under a manifest that vouches for it, as somebody who can write to the folder could make it."""
+
     class Attack:
         def __reduce__(self) -> tuple:
             return (Path.touch, (tmp_path / "ran",))
 
-    saved = io.BytesIO()
-    torch.save({"w": Attack()}, saved)
+    folder = store.root / "step-00000020"
+    torch.save({"w": Attack()}, folder / "rank-0.safetensors")
+    data = (folder / "rank-0.safetensors").read_bytes()
+    written = Written(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    forged = replace(read_manifest(folder), files={"rank-0.safetensors": written})
+    (folder / "manifest.json").write_bytes(forged.encoded())
 
-    with pytest.raises(Damaged, match="something else than tensors"):
-        unpack(saved.getvalue())
+    with pytest.raises(Damaged, match=r"header is longer|something else than tensors"):
+        read(folder).tensors()
 
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]},
+        {"dtype": "F32", "shape": [-1], "data_offsets": [0, -4]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]},
+        {"dtype": "object", "shape": [2], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [2.0], "data_offsets": [0, 8]},
+        ["F32", [2], [0, 8]],
+    ],
+)
+def test_a_tensor_that_claims_other_bytes_than_its_own_is_refused(entry: object):
+    header = json.dumps({"w": entry}).encode()
+
+    with pytest.raises(NotTensors):
+        decode(bytearray(struct.pack("<Q", len(header)) + header + bytes(8)))
+
+
+def test_a_file_outside_the_folder_is_not_read(store: Store):
+    folder = store.root / "step-00000020"
+    sealed = read_manifest(folder)
+    forged = replace(sealed, files={"../step-00000010/rank-0.safetensors": sealed.files["rank-0.safetensors"]})
+    (folder / "manifest.json").write_bytes(forged.encoded())
+
+    with pytest.raises(Damaged, match="outside"):
+        read(folder)
 
 
 def test_the_newest_two_stay(store: Store):
@@ -116,7 +155,7 @@ def test_a_valid_checkpoint_of_the_same_step_is_never_replaced(store: Store):
 
 
 def test_a_damaged_one_of_the_same_step_makes_room_and_is_kept_for_a_look(store: Store):
-    (store.root / "step-00000020" / "rank-0.pt").write_bytes(b"")
+    (store.root / "step-00000020" / "rank-0.safetensors").write_bytes(b"")
 
     store.save(20, tensors(20), {})
 
@@ -176,6 +215,6 @@ def test_the_digest_of_a_folder_verifies_it_first(store: Store):
     folder = store.root / "step-00000020"
     assert of_folder(folder) == digest(tensors(20))
 
-    (folder / "rank-0.pt").write_bytes((folder / "rank-0.pt").read_bytes()[::-1])
-    with pytest.raises(Damaged, match=r"rank-0\.pt is not what was written"):
+    (folder / "rank-0.safetensors").write_bytes((folder / "rank-0.safetensors").read_bytes()[::-1])
+    with pytest.raises(Damaged, match=r"rank-0\.safetensors is not what was written"):
         of_folder(folder)

@@ -73,7 +73,7 @@ def test_digest_prints_what_the_result_says(job_file: str, capsys: pytest.Captur
 
 def test_digest_of_a_damaged_checkpoint_ends_with_1(job_file: str, capsys: pytest.CaptureFixture[str]):
     main(["run", job_file])
-    Path("runs/small/checkpoints/step-00000012/rank-0.pt").write_bytes(b"")
+    Path("runs/small/checkpoints/step-00000012/rank-0.safetensors").write_bytes(b"")
 
     assert main(["digest", "runs/small/checkpoints/step-00000012"]) == 1
-    assert "rank-0.pt is not what was written" in capsys.readouterr().err
+    assert "rank-0.safetensors is not what was written" in capsys.readouterr().err

@@ -117,12 +117,12 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(small: Callabl
 
     job, notes = small("checkpoint.every_steps=3"), Notes()
     train(job, stop=After(9))
-    path = job.out / "checkpoints" / "step-00000009" / "rank-0.pt"
+    path = job.out / "checkpoints" / "step-00000009" / "rank-0.safetensors"
     path.write_bytes(path.read_bytes()[:100])
 
     result = train(job, report=notes)
 
-    assert notes.texts == ["checkpoint step-00000009 passed over: rank-0.pt is not what was written"]
+    assert notes.texts == ["checkpoint step-00000009 passed over: rank-0.safetensors is not what was written"]
     assert (result.restarts, result.lost_steps) == (1, 3)
     assert result.digest == train(small(out="straight")).digest
 

@@ -131,7 +131,7 @@ def test_each_node_with_its_own_disk_keeps_a_copy_and_any_of_them_is_enough(smal
 def test_the_newest_checkpoint_of_any_node_wins(small: Callable[..., Job], ranks: Ranks):
     job = small("checkpoint.every_steps=3", out="nodes")
     ranks(2, own_folder, job, ["a", "b"], 6)
-    newest = job.out / "a" / "checkpoints" / "step-00000006" / "rank-0.pt"
+    newest = job.out / "a" / "checkpoints" / "step-00000006" / "rank-0.safetensors"
     newest.write_bytes(b"damaged")
 
     resumed = ranks(2, own_folder, job, ["a", "b"])

@@ -1,0 +1,104 @@
+"""Which checkpoint everybody continues from, and how it gets to every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from training.checkpoint import manifest
+from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, read_manifest
+from training.checkpoint.shares import fill
+from training.checkpoint.state import State
+from training.checkpoint.store import Found, Store
+from training.config import Job
+from training.dist.ranks import Ranks
+
+
+class Resume:
+    """One search for the newest valid checkpoint, by all ranks together; both ways return its step (0: none) and
+    whether every folder has it already. They raise JobError where it was trained by another recipe."""
+
+    def __init__(
+        self, job: Job, ranks: Ranks, state: State, store: Store, note: Callable[[str], None], *, leading: bool
+    ) -> None:
+        self._job, self._ranks, self._state, self._store = job, ranks, state, store
+        self._note, self._leading = note, leading
+
+    def whole(self) -> tuple[int, bool]:
+        """A state that all ranks hold alike: read where it is, sent to the others."""
+        found = self._store.newest() if self._leading else Found()
+        for folder, why in found.passed_over:
+            self._pass_over(folder, why)
+        steps = self._ranks.gather(found.contents.step if found.contents else -1)
+        newest = max(steps)
+        if newest < 0:
+            return 0, False
+        contents = self._shared(found.contents, steps.index(newest))
+        self._refuse_other_recipe(contents.manifest)
+        tensors = contents.tensors()
+        if self._state.own():
+            tensors |= self._own(found.contents if steps[self._ranks.rank] == newest else None, contents.manifest)
+        self._state.load(tensors)
+        owners = self._ranks.gather(self._leading)
+        return newest, all(step == newest for step, leads in zip(steps, owners, strict=True) if leads)
+
+    def cut(self) -> tuple[int, bool]:
+        """A state that is cut over the ranks, in a folder that they share: each proves a part of it, then reads what it
+        needs."""
+        names = self._ranks.gather([folder.name for folder in self._store.folders()])[0]
+        for folder in (self._store.root / name for name in reversed(names)):
+            faults = [fault for fault in self._ranks.gather(self._fault(folder)) if fault]
+            if faults:
+                if self._leading:
+                    self._pass_over(folder, faults[0])
+                continue
+            sealed = read_manifest(folder)
+            self._refuse_other_recipe(sealed)
+            shapes = {p.name: torch.Size(p.shape) for places in sealed.pieces.values() for p in places.values()}
+            rooms = self._state.room(shapes)
+            fill(rooms, folder, sealed)
+            self._state.load(rooms)
+            return sealed.step, True
+        return 0, False
+
+    def _fault(self, folder: Path) -> str | None:
+        """What is wrong with this rank's part of the files."""
+        try:
+            sealed = read_manifest(folder)
+            for name in list(sealed.files)[self._ranks.rank :: self._ranks.world]:
+                proven(folder, sealed, name)
+        except Damaged as why:
+            return str(why)
+        return None
+
+    def _pass_over(self, folder: Path, why: str) -> None:
+        self._store.set_aside(folder)
+        self._note(f"checkpoint {folder.name} passed over: {why}")
+
+    def _shared(self, mine: Contents | None, source: int) -> Contents:
+        """The source's checkpoint on every rank: the very bytes it verified."""
+        if self._ranks.world == 1:
+            assert mine is not None
+            return mine
+        here = mine if self._ranks.rank == source else None
+        sealed = manifest.parse(self._ranks.broadcast(here.manifest.encoded() if here else None, source))
+        files = {name: self._ranks.broadcast(here.files[name] if here else None, source) for name in sealed.files}
+        return Contents(manifest=sealed, files={name: bytearray(data) for name, data in files.items()})
+
+    def _own(self, mine: Contents | None, sealed: Manifest) -> dict[str, Any]:
+        """What was a rank's alone, from every folder that has the step; nothing where the number of ranks changed."""
+        if sealed.about["world_size"] != self._ranks.world:
+            self._note("the number of ranks changed: what compression had yet to send is left out")
+            return {}
+        alone = {name: t for name, t in (mine.tensors() if mine else {}).items() if name.startswith("rank.")}
+        return {name: tensor for found in self._ranks.gather(alone) for name, tensor in found.items()}
+
+    def _refuse_other_recipe(self, sealed: Manifest) -> None:
+        saved, wanted = sealed.about.get("recipe", {}), self._job.recipe()
+        for key in sorted(saved.keys() | wanted.keys()):
+            if saved.get(key) != wanted.get(key):
+                change = f"{self._job.out} was trained with {saved.get(key)!r}, not {wanted.get(key)!r}"
+                raise self._job.refusal(key, f"{change}; set another out, or remove that folder")
