@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := $(PYTHON) -m tools.setup
+SPREAD := -n auto --maxprocesses 4 --dist loadfile # a file's tests share what they start, and stay together
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
@@ -16,7 +17,7 @@ demo: ## set up, make two nodes on this computer, train MNIST on them
 
 test: ## set up, run every test this computer can run; the others say why not
 	@$(SETUP) --tests
-	@$(BIN)/python -m pytest -q -rs -m "not drill"
+	@$(BIN)/python -m pytest -q -rs -m "not drill" $(SPREAD)
 
 lint: ## style, types, playbooks
 	$(BIN)/ruff check . $(SCRIPTS)
