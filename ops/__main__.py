@@ -128,7 +128,8 @@ def up(
     def agreed(planned: planning.Planned) -> bool:
         print(planning.text(planned), file=sys.stderr if as_json else sys.stdout)
         cost = planned.decided.cost
-        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h, at most {cost.hourly_max:.2f}?")
+        most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
+        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}?")
 
     phases = Phases(Console(), quiet=as_json)
     told = command.up(Project.find(), stack, phases, agreed, wait=wait)

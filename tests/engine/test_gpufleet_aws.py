@@ -22,7 +22,7 @@ def test_without_a_yes_nothing_is_made(dev: Life) -> None:
     answer = dev("up", check=False)
 
     assert answer.returncode == 2
-    assert "create this for 1.01 USD/h, at most 1.01?" in answer.stderr
+    assert "create this for 1.01 USD/h?" in answer.stderr
     assert answer.stderr.endswith("no answer: --yes says yes beforehand\n")
     assert dev.store.rows() == []
 
