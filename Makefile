@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := $(PYTHON) -m tools.setup
-SPREAD := -n auto --maxprocesses 4 --dist loadfile # a file's tests share what they start, and stay together
+SPREAD := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder # the files one by one, the longest first
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
