@@ -47,9 +47,23 @@ class Node(_Told):
     proxy: str = ""
 
 
+class Rdma(_Told):
+    """The RDMA ports that every node of a group must have, rail after rail.
+
+    link_layer, partition_key: as the kernel shows them; the key stands at partition_index of every port's table.
+    """
+
+    link_layer: str
+    hcas: tuple[str, ...]
+    gbits: int
+    partition_key: str | None
+    partition_index: int | None
+
+
 class Group(_Told):
     """Equal machines; gpu is None without one.
 
+    rdma: None where the cloud sees to the fabric. variables: of the environment of every rank.
     drivers: what the lock says of the GPU's software, by distribution; a node takes what stands under its own.
     """
 
@@ -58,6 +72,8 @@ class Group(_Told):
     gpu: str | None
     gpus_per_node: int
     fabric: str
+    rdma: Rdma | None = None
+    variables: dict[str, str] = {}
     drivers: dict[str, dict[str, Any]] = {}
 
     @classmethod
@@ -107,9 +123,10 @@ class Store(_Told):
 
 
 class Environment(_Told):
-    """python: the interpreter that runs jobs on every node."""
+    """python: the interpreter that runs jobs on every node. shared: it is there already, and nodes only read it."""
 
     python: str
+    shared: bool = False
 
 
 class Kubernetes(_Told):

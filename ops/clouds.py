@@ -14,7 +14,8 @@ from ops.phases import Phase
 from ops.project import Project
 from ops.recovery import Row, State
 
-HOMES = {"local": "ops.local", "aws": "ops.aws.cloud"}  # the module of each cloud: its own SDK loads only with it
+# The module of each cloud: its own SDK loads only with it.
+HOMES = {"local": "ops.local", "aws": "ops.aws.cloud", "machines": "ops.machines"}
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,8 @@ def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrid
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
     for setting in [*overrides, f"out={json.dumps(_out(told, node, run))}"]:
         words += ["--set", setting]
-    return f"PYTHONPATH={shlex.quote(package)} exec {shlex.join(words)}"
+    variables = shlex.join(f"{name}={value}" for name, value in group.variables.items())
+    return f"PYTHONPATH={shlex.quote(package)} exec env {variables} {shlex.join(words)}"
 
 
 def _fetch(told: Handover, node: Node, run: Run) -> None:

@@ -54,7 +54,7 @@ def up(
         told = _declare(project, decided, cloud, rows, phases)
         cloud.delivered()
         if wait:
-            told = _arrive(cloud, told, phases) if cloud.billed else told
+            told = _arrive(cloud, told, phases) if cloud.billed else cloud.discovered(told).told
             if not told.kubernetes:  # whose nodes are its own affair
                 _configure(project, told, phases)
                 _verify(told, phases)

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from infra.plan import aws, local
+from infra.plan import aws, local, machines
 from infra.plan.plan import Finding, Plan
 from infra.plan.rules import check
-from infra.spec import AwsSpec, LocalSpec, StackFile
+from infra.spec import AwsSpec, LocalSpec, MachinesSpec, StackFile
 
-DECIDE: dict[type, Callable[[str, Any], Plan]] = {LocalSpec: local.decide, AwsSpec: aws.decide}
+DECIDE: dict[type, Callable[[str, Any], Plan]] = {
+    LocalSpec: local.decide,
+    AwsSpec: aws.decide,
+    MachinesSpec: machines.decide,
+}
 
 
 def decide(file: StackFile) -> Plan:

@@ -83,6 +83,11 @@ class StoragePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SharedPlan(StoragePlan):
+    """Storage that the nodes have at this path already: nothing is mounted there, so nothing is hidden."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AccessPlan:
     """Who may log in, beside the key pair that every cluster makes for itself."""
 

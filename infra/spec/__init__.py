@@ -3,6 +3,7 @@
 from infra.spec.aws import AwsSpec
 from infra.spec.load import Spec, StackFile, load, stacks
 from infra.spec.local import LocalSpec
+from infra.spec.machines import MachinesSpec
 from infra.spec.problem import Problem, SpecError
 
-__all__ = ["AwsSpec", "LocalSpec", "Problem", "Spec", "SpecError", "StackFile", "load", "stacks"]
+__all__ = ["AwsSpec", "LocalSpec", "MachinesSpec", "Problem", "Spec", "SpecError", "StackFile", "load", "stacks"]

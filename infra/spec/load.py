@@ -12,14 +12,19 @@ from pydantic import ValidationError
 from infra.spec.aws import AwsSpec
 from infra.spec.document import Document, Unreadable, read
 from infra.spec.local import LocalSpec
+from infra.spec.machines import MachinesSpec
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Problem, SpecError
 from infra.spec.shown import shown
 from infra.spec.words import explained, key_path
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-Spec = LocalSpec | AwsSpec
-SPECS: dict[str, type[Spec]] = {"local": LocalSpec, "aws": AwsSpec}  # by the stack file's `cloud`
+Spec = LocalSpec | AwsSpec | MachinesSpec
+SPECS: dict[str, type[Spec]] = {  # by the stack file's `cloud`
+    "local": LocalSpec,
+    "aws": AwsSpec,
+    "machines": MachinesSpec,
+}
 
 # What the Pulumi command line itself writes at the top of a stack file.
 ENGINE_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt", "environment")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
+from infra.spec.nearest import hint
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted, shown
 
@@ -68,7 +69,17 @@ def _address(value: Any) -> IPv4Address:
         raise ValueError(f"{quoted(value)} is not an IPv4 address such as 10.0.0.11") from None
 
 
+def _gpu_name(text: str) -> str:
+    from infra.catalog import load  # a stack without GPUs needs no tables
+
+    known = [gpu.name for gpu in load().gpus]
+    if text not in known:
+        raise ValueError(f"unknown GPU {quoted(text)}{hint(text, known)}")
+    return text
+
+
 Name = Annotated[str, AfterValidator(_name)]
+GpuName = Annotated[str, AfterValidator(_gpu_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 PublicKey = Annotated[str, AfterValidator(checked_public_key)]
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]

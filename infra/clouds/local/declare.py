@@ -107,5 +107,5 @@ def _handover(plan: LocalPlan, root: Path, host_keys: dict[str, str]) -> handove
             for storage in plan.storage
         ),
         store=handover.Store(host="control", address=plan.network.gateway),
-        environment=handover.Environment(python=str(root / ".venv" / "bin" / "python")),
+        environment=handover.Environment(python=str(root / ".venv" / "bin" / "python"), shared=True),
     )

@@ -10,6 +10,7 @@ from infra.plan.rules import (
     budget,
     drivers,
     local,
+    machines,
     names,
     storage,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "check",
     "drivers",
     "local",
+    "machines",
     "names",
     "storage",
 ]

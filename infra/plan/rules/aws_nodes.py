@@ -17,10 +17,16 @@ TORCH_CUDA = 13  # of the locked build
 def gpu_runs_the_locked_torch(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
     for i, group in enumerate(plan.groups):
-        last = load().gpu(group.gpu).cuda_last if group.gpu else None
-        if last is not None and int(last.partition(".")[0]) < TORCH_CUDA:
-            message = f"{group.gpu} ends at CUDA {last}, and jobs run on CUDA {TORCH_CUDA}; choose a newer GPU"
+        if group.gpu and (message := too_old(group.gpu)):
             yield f"cluster.nodes[{i}].type", message
+
+
+def too_old(gpu: str) -> str | None:
+    """Why the locked torch does not run on a GPU; None where it does."""
+    last = load().gpu(gpu).cuda_last
+    if last is None or int(last.partition(".")[0]) >= TORCH_CUDA:
+        return None
+    return f"{gpu} ends at CUDA {last}, and jobs run on CUDA {TORCH_CUDA}; choose a newer GPU"
 
 
 @rule("nodes-of-a-gang-have-a-fabric", AwsPlan, level="warning")

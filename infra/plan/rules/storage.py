@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from infra.plan.plan import Plan
+from infra.plan.plan import Plan, SharedPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.cluster import Cluster
 
@@ -30,6 +30,8 @@ def mounts_do_not_overlap(_: Cluster, plan: Plan) -> Iterator[Violation]:
 def mounts_hide_no_system_folder(_: Cluster, plan: Plan) -> Iterator[Violation]:
     """A mount over a system folder takes the system's own files away (Filesystem Hierarchy Standard 3.0)."""
     for i, storage in enumerate(plan.storage):
+        if isinstance(storage, SharedPlan):
+            continue
         if hidden := next((path for path in SYSTEM if inside(storage.mount, path)), None):
             message = f"{storage.mount} lies in the system's {hidden}; choose a folder such as /data"
             yield f"cluster.storage[{i}].mount", message

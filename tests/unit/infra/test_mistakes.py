@@ -1,4 +1,4 @@
-"""Wrong stack files: one line a mistake, at its line, with its key and words that help. The cases: mistakes.txt."""
+"""Wrong stack files: one line a mistake, at its line, with its key and words that help. The cases: mistakes*.txt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from infra.spec import SpecError, load, stacks
 ED25519 = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(32)
 GOOD_KEY = f"ssh-ed25519 {base64.b64encode(ED25519).decode()} me@here"
 
-_, *SECTIONS = (Path(__file__).parent / "mistakes.txt").read_text().split("\n=== ")
-CASES = dict(section.split("\n", 1) for section in SECTIONS)
+CASES = {
+    f"{file.stem.removeprefix('mistakes')} {title}".strip(" _"): text
+    for file in sorted(Path(__file__).parent.glob("mistakes*.txt"))
+    for title, _, text in (section.partition("\n") for section in file.read_text().split("\n=== ")[1:])
+}
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES.keys())

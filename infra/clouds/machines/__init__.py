@@ -1,0 +1,1 @@
+"""Hosts that one owns: nothing is created, so all that is declared is the handover."""

@@ -1,0 +1,100 @@
+"""Rules about hosts that one owns: nobody else's checks stand between such a stack file and a job that hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from infra import catalog
+from infra.catalog import drivers
+from infra.plan.machines import HEAD, MachinesPlan
+from infra.plan.rules.aws_nodes import too_old
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.machines import InfiniBand, MachinesSpec
+
+FULL_MEMBER = 0x8000
+
+
+@rule("rendezvous-has-a-place", MachinesPlan)
+def rendezvous_has_a_place(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """The store outlives every rank: it runs on a head, or on the controlling computer (torch, c10d rendezvous)."""
+    if plan.head is None and spec.access.control is None:
+        yield "cluster.access.control", "is missing: the hosts must reach this computer, or a host of a group `head`"
+
+
+@rule("rendezvous-is-private", MachinesPlan)
+def rendezvous_is_private(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """The store has no password (PyTorch, SECURITY.md): it is for private networks."""
+    place = plan.head.address if plan.head else str(spec.access.control or "")
+    if place and not IPv4Address(place).is_private:
+        path = "cluster.nodes" if plan.head else "cluster.access.control"
+        yield path, f"{place} is a public address, and the rendezvous store has no password; use a private one"
+
+
+@rule("head-is-one-host-without-gpus", MachinesPlan)
+def head_is_one_host_without_gpus(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """Two of them would be two stores; a GPU of it would train, and with that host the store could be lost."""
+    for i, group in enumerate(plan.groups):
+        if group.name == HEAD and (group.count > 1 or group.gpu):
+            yield f"cluster.nodes[{i}].name", "'head' is one host without GPUs; give this group another name"
+
+
+@rule("partition-members-can-talk", MachinesPlan)
+def partition_members_can_talk(spec: MachinesSpec, _: MachinesPlan) -> Iterator[Violation]:
+    """Two limited members of a partition cannot (InfiniBand Architecture 1, 10.9.3); number 0 is no partition."""
+    for i, group in enumerate(spec.nodes):
+        if not isinstance(group.fabric, InfiniBand) or group.fabric.partition is None:
+            continue
+        key, path = int(group.fabric.partition.key, 16), f"cluster.nodes[{i}].fabric.partition.key"
+        if not key & ~FULL_MEMBER:
+            yield path, f"{key:#06x} is no partition: its lower 15 bits are 0"
+        elif not key & FULL_MEMBER:
+            full = f"{key | FULL_MEMBER:#06x}"
+            yield path, f"{key:#06x} is a limited member, and such do not hear each other; {full} is full"
+
+
+@rule("every-gpu-has-its-rail", MachinesPlan, level="warning")
+def every_gpu_has_its_rail(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """GPUs that share a port unevenly wait for the one with the most neighbours (DGX SuperPOD, compute fabric)."""
+    for i, group in enumerate(plan.groups):
+        if group.rdma and group.gpus_per_node and group.gpus_per_node % len(group.rdma.hcas):
+            message = f"{len(group.rdma.hcas)} rails do not divide {group.gpus_per_node} GPUs evenly"
+            yield f"cluster.nodes[{i}].fabric.hcas", message
+
+
+@rule("gpus-of-hosts-are-joined", MachinesPlan, level="warning")
+def gpus_of_hosts_are_joined(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """Without RDMA, NCCL goes over TCP, silently and many times slower (NCCL User Guide, NCCL_IB_DISABLE)."""
+    for i, group in enumerate(plan.groups):
+        if group.gpu and group.count > 1 and group.rdma is None:
+            yield f"cluster.nodes[{i}].fabric", "is missing: the GPUs of these hosts speak over TCP"
+
+
+@rule("racks-are-told-of-all", MachinesPlan)
+def racks_are_told_of_all(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """Ranks are counted rack by rack, so that rings leave a leaf switch as seldom as they can."""
+    for i, group in enumerate(plan.groups):
+        unknown = [node.name for node in group.nodes if node.rack is None]
+        if unknown and len(unknown) < group.count:
+            yield f"cluster.nodes[{i}].hosts", f"{unknown[0]} has no `rack`, while others have: tell it of all or none"
+
+
+@rule("gpus-need-the-whole-host", MachinesPlan)
+def gpus_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """A driver is the kernel's: a login without root cannot bring one."""
+    for i, group in enumerate(plan.groups):
+        if group.gpu and any(node.prefix != "/" for node in group.nodes):
+            yield f"cluster.nodes[{i}].hosts", "have a `prefix`: GPUs are set up by root alone; leave it out"
+
+
+@rule("own-gpus-have-locked-drivers", MachinesPlan)
+def own_gpus_have_locked_drivers(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """A host runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/drivers.csv)."""
+    for i, group in enumerate(plan.groups):
+        if group.gpu is None:
+            continue
+        path = f"cluster.nodes[{i}].gpu"
+        if message := too_old(group.gpu):
+            yield path, message
+        elif not drivers.load().by_distribution(catalog.load().gpu(group.gpu)):
+            yield path, f"no driver is locked for {group.gpu}"

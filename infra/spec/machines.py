@@ -1,0 +1,187 @@
+"""The stack file of `cloud: machines`: hosts that are there already, joined by one's own fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
+
+from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_names, unique_names
+from infra.spec.problem import Contradiction, Mistake
+from infra.spec.public_key import checked_public_key
+from infra.spec.shown import quoted
+from infra.spec.types import AbsolutePath, Address, Count, GpuName, Name, Port, like
+
+SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
+
+
+def _partition_key(text: str) -> str:
+    like(r"0x[0-9a-fA-F]{4}", 'partition key such as "0x8001"')(text)
+    return text.lower()
+
+
+def _key_file(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError(f"{quoted(text)} must begin with / or ~/")
+    return like(r"[\w@%+=:,./~-]+", "plain path, such as ~/.ssh/id_ed25519")(text)
+
+
+def _each_once(hcas: tuple[str, ...]) -> tuple[str, ...]:
+    if mistakes := [((i,), f"{hca} stands there already") for i, hca in enumerate(hcas) if hca in hcas[:i]]:
+        raise Contradiction(mistakes)
+    return hcas
+
+
+def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if word in SECRETS or word.lower().removeprefix("--").partition("=")[0] in SECRETS:
+            raise ValueError(f"{quoted(word)} would show a password to everybody; give a file or a variable")
+    return words
+
+
+HostKey = Annotated[str, AfterValidator(checked_public_key)]
+Hca = Annotated[str, AfterValidator(like(r"[a-z][a-z0-9_]{0,30}", "RDMA device such as mlx5_0"))]
+Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
+Gbits = Annotated[int, Strict(), Field(ge=1, le=1600)]
+PartitionKey = Annotated[str, AfterValidator(_partition_key)]
+Command = Annotated[tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret)]
+
+
+class Partition(Section):
+    """key: the P_Key, with its membership bit 0x8000. index: where it stands in every port's table of keys."""
+
+    key: PartitionKey
+    index: Annotated[int, Strict(), Field(ge=0, le=127)]
+
+
+class InfiniBand(Section):
+    """hcas: the devices in the order of their rails, each leading to a leaf switch of its own. gbits: of one port."""
+
+    kind: Literal["infiniband"]
+    hcas: Hcas
+    gbits: Gbits
+    partition: Partition | None = None
+    service_level: Annotated[int, Strict(), Field(ge=0, le=15)] | None = None
+
+
+class Roce(Section):
+    """RDMA over Ethernet. gid_index: of the RoCE v2 address in every port's table; traffic_class: the lossless one."""
+
+    kind: Literal["roce"]
+    hcas: Hcas
+    gbits: Gbits
+    gid_index: Annotated[int, Strict(), Field(ge=0, le=255)]
+    traffic_class: Annotated[int, Strict(), Field(ge=0, le=255)]
+
+
+class Host(Section):
+    """One machine. host_key: of its SSH server. rack: what shares leaf switches. bmc: its management controller.
+
+    prefix: a folder of its own in front of the system paths, where the login is no root; then no GPU is set up.
+    """
+
+    name: Name
+    address: Address
+    port: Port = 22
+    host_key: HostKey
+    rack: Name | None = None
+    bmc: Address | None = None
+    prefix: AbsolutePath | None = None
+
+
+class MachineNodes(Section):
+    """Equal hosts. The group named `head`, of one host without GPUs, runs the rendezvous store."""
+
+    name: Name
+    gpu: GpuName | None = None
+    gpus: Annotated[Count, Field(le=16)] | None = None
+    fabric: Annotated[InfiniBand | Roce, Field(discriminator="kind")] | None = None
+    hosts: Annotated[tuple[Host, ...], AfterValidator(at_least_one)]
+
+    @model_validator(mode="after")
+    def _gpus_are_told_whole(self) -> MachineNodes:
+        if (self.gpu is None) != (self.gpus is None):
+            lacking, there = ("gpu", "gpus") if self.gpu is None else ("gpus", "gpu")
+            raise Contradiction([((lacking,), f"is missing beside `{there}`")])
+        return self
+
+
+class Shared(Section):
+    """A folder that every host has mounted already, at the same path."""
+
+    name: Name
+    kind: Literal["folder"]
+    mount: AbsolutePath
+
+
+class MachinesAccess(Access):
+    """user: the login on every host, root or one that sudo asks for no password. key_file: its private key, here.
+
+    control: this computer's address as the hosts reach it; needed where no head runs the rendezvous store.
+    """
+
+    user: Annotated[str, AfterValidator(like(r"[a-z_][a-z0-9_-]{0,31}", "login name such as ops"))]
+    key_file: Annotated[str, AfterValidator(_key_file)]
+    control: Address | None = None
+
+
+class Power(Section):
+    """Commands of this computer, word by word, that work on a host's BMC: {bmc} and {host} stand for its own.
+
+    wake: run by `up` for hosts that do not answer. sleep: run by `down`, for all.
+    """
+
+    wake: Command | None = None
+    sleep: Command | None = None
+
+
+class MachinesSpec(Cluster):
+    """Hosts that nobody has to create. python: an interpreter with the locked packages that every host has already,
+    as on a shared file system; without it each host gets an environment of its own."""
+
+    cloud: Literal["machines"]
+    access: MachinesAccess  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]: see AwsSpec
+    nodes: Annotated[tuple[MachineNodes, ...], AfterValidator(at_least_one)]
+    storage: Annotated[tuple[Shared, ...], AfterValidator(unique_names)] = ()
+    python: AbsolutePath | None = None
+    power: Power | None = None
+
+    @field_validator("nodes", mode="after")
+    @classmethod
+    def _hosts_differ(cls, groups: tuple[MachineNodes, ...], info: ValidationInfo) -> tuple[MachineNodes, ...]:
+        if mistakes := [*repeated_names(groups, "nodes"), *_repeated_hosts(groups)]:
+            raise Contradiction(mistakes)
+        return groups
+
+    @field_validator("access", mode="after")
+    @classmethod
+    def _the_hosts_know_their_users(cls, access: MachinesAccess) -> MachinesAccess:
+        if access.public_key is not None:
+            raise Contradiction([(("public_key",), "cannot stand here: the hosts know their logins already")])
+        return access
+
+    @model_validator(mode="after")
+    def _power_reaches_every_host(self) -> MachinesSpec:
+        missing = [
+            (("nodes", g, "hosts", h, "bmc"), "is missing: `power` works on it")
+            for g, group in enumerate(self.nodes)
+            for h, host in enumerate(group.hosts)
+            if self.power is not None and host.bmc is None
+        ]
+        if missing:
+            raise Contradiction(missing)
+        return self
+
+
+def _repeated_hosts(groups: Sequence[MachineNodes]) -> Iterator[Mistake]:
+    """Hosts whose name, place on the network or BMC is that of an earlier one, in whatever group."""
+    owners: dict[object, str] = {}
+    for g, group in enumerate(groups):
+        for h, host in enumerate(group.hosts):
+            told = {"name": host.name, "address": (host.address, host.port), "bmc": host.bmc and ("bmc", host.bmc)}
+            for key, value in told.items():
+                if value in owners:
+                    yield (g, "hosts", h, key), f"{getattr(host, key)} is that of {owners[value]} already"
+                elif value is not None:
+                    owners[value] = f"nodes[{g}].hosts[{h}]"

@@ -1,0 +1,95 @@
+"""Every rule of own machines has a stack that it refuses; the shipped stack is refused by none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from own_machines import HEAD, TRAINER, Project, shipped
+
+from infra.plan.machines import MachinesPlan
+from infra.plan.rules import RULES
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def no_store(cluster: dict[str, Any]) -> None:
+    del cluster["nodes"][HEAD]
+
+
+def with_control(address: str) -> Change:
+    def change(cluster: dict[str, Any]) -> None:
+        no_store(cluster)
+        cluster["access"]["control"] = address
+
+    return change
+
+
+def trainer(**changed: Any) -> Change:
+    return lambda cluster: cluster["nodes"][TRAINER].update(changed)
+
+
+def fabric(**changed: Any) -> Change:
+    return lambda cluster: cluster["nodes"][TRAINER]["fabric"].update(changed)
+
+
+def host(position: int, **changed: Any) -> Change:
+    return lambda cluster: cluster["nodes"][TRAINER]["hosts"][position].update(changed)
+
+
+def key(text: str) -> Change:
+    return fabric(partition={"key": text, "index": 1})
+
+
+CASES: dict[str, tuple[Change, str, str]] = {
+    "no store": (no_store, "rendezvous-has-a-place", "cluster.access.control"),
+    "public control": (with_control("8.8.8.8"), "rendezvous-is-private", "cluster.access.control"),
+    "public head": (
+        lambda cluster: cluster["nodes"][HEAD]["hosts"][0].update(address="8.8.8.8"),
+        "rendezvous-is-private",
+        "cluster.nodes",
+    ),
+    "head with GPUs": (
+        lambda cluster: cluster["nodes"][HEAD].update(gpu="H100-SXM5-80GB", gpus=8),
+        "head-is-one-host-without-gpus",
+        "cluster.nodes[0].name",
+    ),
+    "limited member": (key("0x0012"), "partition-members-can-talk", "cluster.nodes[1].fabric.partition.key"),
+    "no partition": (key("0x8000"), "partition-members-can-talk", "cluster.nodes[1].fabric.partition.key"),
+    "three rails": (
+        fabric(hcas=["mlx5_0", "mlx5_1", "mlx5_2"]),
+        "every-gpu-has-its-rail",
+        "cluster.nodes[1].fabric.hcas",
+    ),
+    "no fabric": (trainer(fabric=None), "gpus-of-hosts-are-joined", "cluster.nodes[1].fabric"),
+    "one rack untold": (host(0, rack=None), "racks-are-told-of-all", "cluster.nodes[1].hosts"),
+    "GPUs without root": (host(0, prefix="/home/ops/node"), "gpus-need-the-whole-host", "cluster.nodes[1].hosts"),
+    "Volta": (trainer(gpu="V100-SXM2-32GB"), "own-gpus-have-locked-drivers", "cluster.nodes[1].gpu"),
+}
+
+
+def test_the_shipped_stack_has_no_findings(machines: Project) -> None:
+    assert machines.found(shipped()) == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stack_that_cannot_work_is_told_by_its_rule(machines: Project, case: str) -> None:
+    change, rule, path = CASES[case]
+    cluster = shipped()
+    change(cluster)
+
+    assert (rule, path) in {(name, place) for _, name, place in machines.found(cluster)}
+
+
+def test_every_rule_of_own_machines_has_a_case() -> None:
+    named = {rule for _, rule, _ in CASES.values()}
+
+    assert {rule.name for rule in RULES.values() if rule.kind is MachinesPlan} == named
+
+
+def test_warnings_do_not_refuse(machines: Project) -> None:
+    cluster = shipped()
+    trainer(fabric=None)(cluster)
+
+    assert machines.plan(cluster).errors == ()
