@@ -63,8 +63,9 @@ class Rdma(_Told):
 class Group(_Told):
     """Equal machines; gpu is None without one.
 
-    rdma: None where the cloud sees to the fabric. variables: of the environment of every rank.
-    drivers: what the lock says of the GPU's software, by distribution; a node takes what stands under its own.
+    fabric_devices: the RDMA devices that each must show, 0 where nobody could say. rdma: None where the cloud sees to
+    the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's software, by
+    distribution; a node takes what stands under its own.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Group(_Told):
     gpu: str | None
     gpus_per_node: int
     fabric: str
+    fabric_devices: int = 0
     rdma: Rdma | None = None
     variables: dict[str, str] = {}
     drivers: dict[str, dict[str, Any]] = {}
@@ -85,6 +87,7 @@ class Group(_Told):
             gpu=plan.gpu,
             gpus_per_node=plan.gpus_per_node,
             fabric=plan.fabric,
+            fabric_devices=plan.fabric_devices,
             drivers=_locks(plan.gpu),
         )
 

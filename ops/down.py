@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from infra.plan import decide
 from ops import clouds, cluster, plan, recovery
 from ops.engine import Engine
@@ -28,6 +30,7 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
             removed = cloud.clear(EMPTY, phase)
             project.handover(stack).unlink(missing_ok=True)
             project.since(stack).unlink(missing_ok=True)
+            shutil.rmtree(project.reports(stack), ignore_errors=True)
             if left := cloud.strays(EMPTY):
                 raise Failure("left behind, please report:", *left)
             phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")

@@ -39,6 +39,10 @@ class Project:
         """The handover as a file: what a playbook works from."""
         return self.state / "handover" / f"{stack}.json"
 
+    def reports(self, stack: str) -> Path:
+        """What verify.yml keeps of a stack's nodes, one JSON file each."""
+        return self.handover(stack).with_suffix(".reports")
+
     def engine_state(self, stack: str) -> Path:
         """The engine's own record of the stack, where the backend is the project's."""
         return self.state / "pulumi" / ".pulumi" / "stacks" / "gpufleet" / f"{stack}.json"

@@ -35,6 +35,11 @@ class GroupPlan:
     nodes: tuple[NodePlan, ...]
 
     @property
+    def fabric_devices(self) -> int:
+        """How many RDMA devices a node must show; 0 where nobody can say beforehand."""
+        return 0
+
+    @property
     def size(self) -> str:
         """How many of what, for people."""
         return f"{self.count} × {self.name}"

@@ -100,15 +100,15 @@ def test_a_wrong_host_key_is_refused(site: Site, nodes: tuple[Host, ...], tmp_pa
     assert "Host key verification failed" in played.output
 
 
-def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...], tmp_path: Path) -> None:
+def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...]) -> None:
     broken = changed_handover(site, environment={"python": "/nowhere/python"})
 
-    played = site.play("verify.yml", handover=broken, verify_fetch_to=str(tmp_path / "reports"))
+    played = site.play("verify.yml", handover=broken)
 
     assert played.code != 0
     assert "environment: /nowhere/python: No such file or directory" in played.output
-    reports = [json.loads((tmp_path / "reports" / f"{host.name}.json").read_text()) for host in nodes]
-    assert reports == [host.ready for host in nodes]
+    reports = [json.loads((site.folder / f"handover.reports/{host.name}.json").read_text()) for host in nodes]
+    assert reports == [{"node": told, **host.ready} for told, host in zip(broken["nodes"], nodes, strict=True)]
     assert [report["ready"] for report in reports] == [False, False]
 
 

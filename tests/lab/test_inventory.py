@@ -126,6 +126,34 @@ def test_one_node_is_told_as_in_the_list(tmp_path: Path, hosts: dict[str, Any]) 
     assert json.loads(answer.stdout) == hosts["cpu-1"]
 
 
+def report(tmp_path: Path, node: dict[str, Any], **said: Any) -> None:
+    """What verify keeps of a node beside the handover."""
+    (tmp_path / "handover.reports").mkdir(exist_ok=True)
+    (tmp_path / f"handover.reports/{node['name']}.json").write_text(json.dumps({"node": node, "checks": [], **said}))
+
+
+def test_only_nodes_that_have_proven_it_are_ready_and_the_others_say_why_not(tmp_path: Path) -> None:
+    good, bad = HANDOVER["nodes"]
+    report(tmp_path, good, ready=True)
+    report(tmp_path, bad, ready=False, checks=[{"name": "gpus", "ok": False, "detail": "{{ lookup('pipe', 'id') }}"}])
+
+    listed = json.loads(told(tmp_path, HANDOVER).stdout)
+
+    assert listed["ready"] == {"hosts": ["h100-a-1"]}
+    assert listed["_meta"]["hostvars"]["h100-a-1"]["gpufleet_not_ready"] == ""
+    assert listed["_meta"]["hostvars"]["cpu-1"]["gpufleet_not_ready"] == "gpus: (( lookup('pipe', 'id') ))"
+
+
+def test_a_node_without_a_report_or_with_that_of_an_older_one_is_not_ready(tmp_path: Path) -> None:
+    report(tmp_path, {**HANDOVER["nodes"][0], "host_key": "the one before"}, ready=True)
+
+    listed = json.loads(told(tmp_path, HANDOVER).stdout)
+
+    assert listed["ready"] == {"hosts": []}
+    reasons = [variables["gpufleet_not_ready"] for variables in listed["_meta"]["hostvars"].values()]
+    assert reasons == ["not verified since it was made: run gpu_node.yml", "not verified: run verify.yml"]
+
+
 def test_an_unknown_node_is_one_line_with_the_known_ones(tmp_path: Path, listed: dict[str, Any]) -> None:
     answer = ask("--host", "cpu-9", GPUFLEET_HANDOVER=str(tmp_path / "handover.json"))
 

@@ -149,6 +149,11 @@ class AwsGroupPlan(GroupPlan):
         return told.group(self)
 
     @property
+    def fabric_devices(self) -> int:
+        """Every EFA interface is one."""
+        return sum(card.interface_type != "interface" for card in self.interfaces)
+
+    @property
     def most(self) -> int:
         """How many nodes there can ever be."""
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count

@@ -1,0 +1,117 @@
+"""Checks of a GPU node's software: it is the lock's, everywhere the same, and stays it."""
+
+import json
+import re
+
+from node import Fault, words
+
+LOADED = "/proc/driver/nvidia/version"
+CONTAINER_SECONDS = 120
+
+
+def versions(node, expected):
+    """The lock's driver is the module on disk, the one loaded, the library, and the fabric manager."""
+    lock = locked(node, expected)
+    found = {"on disk": on_disk(node), "loaded": loaded(node), "library": library(node)}
+    if switches(node, expected) != "none":
+        found["fabric manager"] = fabric_manager(node)
+    wrong = [f"{place} {version or 'none'}" for place, version in found.items() if version != lock["driver"]]
+    if wrong:
+        raise Fault(f"the lock says {lock['driver']}: {', '.join(wrong)}: run gpu_node.yml")
+    if ("Open Kernel Module" in node.read(LOADED)) != (lock["flavour"] == "open"):
+        raise Fault(f"the loaded module is not the {lock['flavour']} one: run gpu_node.yml")
+    return f"{lock['driver']} {lock['flavour']}: {', '.join(found)}"
+
+
+def kernel(node, expected):
+    """The kernel that the next boot takes, the newest one, has the lock's driver too."""
+    kernels = [name.removeprefix("vmlinuz-") for name in node.names("/boot") if name.startswith("vmlinuz-")]
+    if not kernels:  # a container boots none of its own
+        return "none of its own"
+    newest, lock = max(kernels, key=natural), locked(node, expected)["driver"]
+    built = node.run("modinfo", "-k", newest, "-F", "version", "nvidia", codes=(0, 1)).strip()
+    if built != lock:
+        raise Fault(f"the next boot takes {newest}, whose driver is {built or 'none'}, not {lock}: run gpu_node.yml")
+    return f"{newest} has {built}"
+
+
+def packages(node, expected):
+    """What the lock rules is held, and kept from unattended upgrades."""
+    listing = node.run("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n")
+    rows = (line.split() for line in listing.splitlines())
+    ruled = {row[0]: row[1][0] for row in rows if re.fullmatch("|".join(expected["locked_names"]), row[0])}
+    if loose := sorted(name for name, want in ruled.items() if want == "i"):
+        raise Fault(f"{words(loose)} not held: run gpu_node.yml")
+    settings = node.run("apt-config", "dump", "Unattended-Upgrade::Package-Blacklist")
+    if missing := [name for name in expected["locked_names"] if f'"{name}"' not in settings]:
+        raise Fault(f"unattended upgrades may change {words(missing)}: run gpu_node.yml")
+    return f"{sum(want == 'h' for want in ruled.values())} held"
+
+
+def containers(node, expected):
+    """Containers are given every GPU, with the libraries of the driver that runs."""
+    active(node, "docker")
+    text, version = node.read("/etc/cdi/nvidia.yaml"), locked(node, expected)["driver"]
+    if f".so.{version}" not in text:
+        raise Fault(f"/etc/cdi/nvidia.yaml names libraries of another driver than {version}: run gpu_node.yml")
+    named = {int(number) for number in re.findall(r"^\s*-?\s*name: ['\"]?(\d+)(?::\d+)?['\"]?$", text, re.MULTILINE)}
+    if missing := set(range(expected["gpus"])) - named:
+        raise Fault(f"/etc/cdi/nvidia.yaml does not name GPU {words(sorted(missing))}: run gpu_node.yml")
+    if image := expected["image"]:
+        seen = node.run(*INSIDE, image, "nvidia-smi", "-L", seconds=CONTAINER_SECONDS).count("GPU ")
+        if seen != expected["gpus"]:
+            raise Fault(f"a container of {image} sees {seen} of {expected['gpus']} GPUs: look at `nvidia-ctk cdi list`")
+    return f"/etc/cdi/nvidia.yaml names {len(named)}" + (f", {image} sees them" if image else "")
+
+
+INSIDE = ("docker", "run", "--rm", "--pull=never", "--network=none", "--device=nvidia.com/gpu=all")
+
+
+def locked(node, expected):
+    """The lock's versions on this distribution."""
+    release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', node.read("/etc/os-release"), re.MULTILINE))
+    distribution = release["ID"] + release["VERSION_ID"].replace(".", "")
+    if distribution not in expected["drivers"]:
+        raise Fault(f"no locked driver on {distribution}")
+    return expected["drivers"][distribution]
+
+
+def switches(node, expected):
+    """How GPUs are joined, as gpu_node.yml found the node: none, nvswitch or nvlink5."""
+    return json.loads(node.read(expected["facts"]))["gpus"]["switches"]
+
+
+def on_disk(node):
+    return node.run("modinfo", "-F", "version", "nvidia", codes=(0, 1)).strip()
+
+
+def loaded(node):
+    try:
+        text = node.read(LOADED)
+    except FileNotFoundError:
+        return None
+    found = re.search(r"Module(?: for \S+)?\s+([\d.]+)", text)
+    return found and found[1]
+
+
+def library(node):
+    for folder in node.names("/usr/lib"):
+        if "libnvidia-ml.so.1" in node.names(f"/usr/lib/{folder}"):
+            return node.resolved(f"/usr/lib/{folder}/libnvidia-ml.so.1").partition(".so.")[2]
+    return None
+
+
+def fabric_manager(node):
+    found = re.search(r"version is\s*:\s*([\d.]+)", node.run("nv-fabricmanager", "--version"))
+    return found and found[1]
+
+
+def active(node, service):
+    state = node.run("systemctl", "is-active", service, codes=range(256)).strip()
+    if state != "active":
+        raise Fault(f"{service} is {state}: run gpu_node.yml, then look at `journalctl -u {service}`")
+
+
+def natural(name):
+    """Orders 6.1.9 before 6.1.10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
