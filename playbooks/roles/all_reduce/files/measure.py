@@ -56,6 +56,8 @@ def moved_bytes(asked, wire):
 def measured(asked, local, wire):
     """One rank's part; the node's first one returns what was seen."""
     device = torch.device("cuda", local) if asked["gpus"] else torch.device("cpu")
+    if asked["gpus"]:
+        torch.cuda.set_device(device)
     here = max(asked["gpus"], 1)
     ranks, rank = asked["nodes"] * here, asked["node"] * here + local
     dist.init_process_group(
@@ -64,7 +66,6 @@ def measured(asked, local, wire):
         rank=rank,
         world_size=ranks,
         timeout=datetime.timedelta(seconds=SECONDS),
-        **({"device_id": device} if asked["gpus"] else {}),
     )
     numbers = torch.full((asked["mb"] * 250_000,), rank + 1.0, device=device)
     dist.all_reduce(numbers)
