@@ -1,4 +1,4 @@
-"""The training command: run, launch, digest, store, bench."""
+"""The training command: run, launch, digest, store, bench, fetch, pack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 FINISHED, FAULT, WRONG_JOB, STOPPED = 0, 1, 2, 75
-ELSEWHERE = {"launch": "training.launch", "store": "training.launch", "bench": "training.bench"}
+ELSEWHERE = {
+    "launch": "training.launch",
+    "store": "training.launch",
+    "bench": "training.bench",
+    "fetch": "training.data.fetch",
+    "pack": "training.data.pack",
+}
 
 
 def main(argv: list[str]) -> int:
@@ -36,6 +42,8 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("launch", help="run a job on this node's ranks, restarted after a crash", add_help=False)
     commands.add_parser("store", help="the meeting point of a job's nodes, outside the job", add_help=False)
     commands.add_parser("bench", help="compare against baselines", add_help=False)
+    commands.add_parser("fetch", help="bring a named data set here, its checksum verified", add_help=False)
+    commands.add_parser("pack", help="write a job's data set as files that are mapped into memory", add_help=False)
     return parser
 
 

@@ -4,114 +4,31 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from training.jobfile import JobError, Limit, Problem, fill, present, read, unknown
-from training.wanted.limits import Count, Fraction, Mistakes, Positive, Weight, Whole
+from training.jobfile import JobError, Problem, fill, present, read, unknown
+from training.wanted import data as sets
+from training.wanted import model as models
+from training.wanted.data import Augment, Cifar10, ImageFolder, Mnist5k, Packed, Spam, Synthetic, SyntheticText, Text
+from training.wanted.limits import Count, Fraction, Mistakes, Whole
+from training.wanted.model import Cnn, Gpt, ResNet, TextEncoder
+from training.wanted.optimizer import AdamW, Muon, Sgd
 from training.wanted.run import Checkpoint, Ddp, Health, LocalSgd, Parallel
 
-__all__ = ["Job", "JobError", "load"]
+__all__ = ["AdamW", "Cnn", "Job", "JobError", "Mnist5k", "ResNet", "Sgd", "Synthetic", "load"]
 
 JOBS = Path(__file__).parent / "jobs"
 EXCLUSIVE = (frozenset({"steps", "epochs"}), frozenset({"checkpoint.every_steps", "checkpoint.every_seconds"}))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cnn:
-    """Small convolutional network for small images. Without norm no result depends on how a batch is split."""
+class Precision:
+    """The numbers of forward and backward; parameters stay fp32.
 
-    kind: Literal["cnn"] = "cnn"
-    norm: Literal["none", "batch"] = "none"
-    width: Count = 32
-    channels_last: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResNet:
-    """Residual network for images (He et al. 2015), weights exchangeable with torchvision's."""
-
-    kind: Literal["resnet18", "resnet50"]
-    channels_last: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Batching:
-    """How a data set is cut into steps.
-
-    global_batch: samples a step over all ranks, whatever their number.
-    micro_batch: most samples a rank runs through the model at once; accumulation follows. 0: its whole share.
-    workers: threads that prepare batches ahead; 0: in the loop, which is as fast for a set held in memory.
-    shift: most pixels a training image is moved at random along each axis.
-    warp: most that is added to each entry of the 2 × 2 map a training image is turned, stretched and slanted by.
+    compute: auto is the fastest, with the fastest memory format, in a trial of at most 3 s at the first start.
     """
 
-    global_batch: Count
-    micro_batch: Whole = 0
-    workers: Whole = 0
-    shift: Annotated[int, Limit(lambda n: 0 <= n <= 8, "must be 0 to 8 pixels")] = 0
-    warp: Annotated[float, Limit(lambda x: 0 <= x <= 0.5, "must be 0 to 0.5")] = 0.0
-
-    def rules(self) -> Mistakes:
-        if self.micro_batch > self.global_batch:
-            yield "micro_batch", f"is larger than global_batch = {self.global_batch}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mnist5k(Batching):
-    """4,000 handwritten digits to train on and 1,000 held out, 28 × 28 pixels."""
-
-    kind: Literal["mnist5k"] = "mnist5k"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Synthetic(Batching):
-    """Made-up images that can be learned: a pattern a class under noise. `held_out` of them are for evaluation."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    samples: Count = 1024
-    held_out: Count = 128
-    classes: Annotated[int, Limit(lambda n: n >= 2, "must be 2 or more")] = 10
-    image_size: Annotated[int, Limit(lambda n: n >= 8, "must be 8 pixels or more")] = 32
-    channels: Count = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scheduled:
-    """The learning rate: linear warm-up over `warmup_steps`, then down to 0 at the last step, or constant."""
-
-    lr: Positive
-    schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    warmup_steps: Whole = 0
-    weight_decay: Weight = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sgd(Scheduled):
-    """Stochastic gradient descent with (Nesterov) momentum."""
-
-    kind: Literal["sgd"] = "sgd"
-    momentum: Fraction = 0.9
-    nesterov: bool = False
-
-    def rules(self) -> Mistakes:
-        if self.nesterov and not self.momentum:
-            yield "nesterov", "needs momentum greater than 0"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdamW(Scheduled):
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019)."""
-
-    kind: Literal["adamw"] = "adamw"
-    beta1: Fraction = 0.9
-    beta2: Fraction = 0.999
-
-
-@dataclass(frozen=True, kw_only=True)
-class Precision:
-    """The numbers of forward and backward; parameters stay fp32."""
-
-    compute: Literal["fp32", "tf32", "bf16", "fp16"] = "fp32"
+    compute: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "fp32"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,14 +45,16 @@ class Job:
 
     name: str
     out: Path
-    model: Cnn | ResNet
-    data: Mnist5k | Synthetic
-    optimizer: Sgd | AdamW
+    model: Cnn | ResNet | TextEncoder | Gpt
+    data: Mnist5k | Synthetic | Cifar10 | ImageFolder | Packed | Spam | Text | SyntheticText
+    optimizer: Sgd | AdamW | Muon
+    augment: Augment = field(default_factory=Augment)
     seed: Whole = 1
     steps: Count | None = None
     epochs: Count | None = None
     log_every: Count = 10
     tensorboard: bool = True
+    label_smoothing: Fraction = 0.0
     precision: Precision = field(default_factory=Precision)
     parallel: Parallel = field(default_factory=Ddp)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
@@ -149,8 +68,23 @@ class Job:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
         if isinstance(self.parallel, LocalSgd):
             yield from self.between_averages(self.parallel.every)
-        if isinstance(self.data, Synthetic) and self.data.global_batch > self.data.samples:
+        if isinstance(self.data, Synthetic | SyntheticText) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
+        yield from self.unfitting()
+
+    def unfitting(self) -> Mistakes:
+        """A model that cannot read the data, and changes that the data has no images for."""
+        kind = self.data.kind
+        images, texts = isinstance(self.data, sets.IMAGES), isinstance(self.data, sets.TEXTS)
+        if (texts and isinstance(self.model, models.IMAGES)) or (images and not isinstance(self.model, models.IMAGES)):
+            what, wanted = ("images", "tokens") if images else ("tokens", "images")
+            yield "model.kind", f"{self.model.kind} reads {wanted}, and data.kind = {kind} has {what}"
+        running = isinstance(self.data, Text) or (isinstance(self.data, SyntheticText) and not self.data.classes)
+        if texts and running != isinstance(self.model, Gpt):
+            wanted = "text with classes" if running else "running text"
+            yield "model.kind", f"{self.model.kind} needs {wanted}, which data.kind = {kind} is not"
+        if texts and self.augment != Augment():
+            yield "augment", f"changes images, and data.kind = {kind} has none"
 
     def between_averages(self, every: int) -> Mistakes:
         """Between two averages each rank has weights of its own: nothing to save or to judge."""
@@ -172,10 +106,11 @@ class Job:
     def recipe(self) -> dict[str, Any]:
         """What decides the trained weights, as flat dotted keys: a checkpoint is only resumed with the same recipe."""
         tables = {"seed": {"seed": self.seed}, "model": asdict(self.model), "data": asdict(self.data)}
-        tables["optimizer"] = asdict(self.optimizer)
-        free = {"model.channels_last", "data.micro_batch", "data.workers"}
+        tables |= {"optimizer": asdict(self.optimizer), "augment": asdict(self.augment)}
+        tables["loss"] = {"label_smoothing": self.label_smoothing}
+        free = {"model.channels_last", "model.weights", "data.micro_batch", "data.workers", "data.path"}
         flat = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
-        return {key: value for key, value in flat.items() if key not in free}
+        return {key: [*v] if isinstance(v, tuple) else v for key, v in flat.items() if key not in free}
 
 
 def load(path_or_name: str | Path, overrides: list[str]) -> Job:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from training.data.images import ImageSet
+from training.data import DataSet
 from training.dist import Ranks
+from training.objective import cross_entropy, right
 from training.precision import Precision
 
 
@@ -23,7 +24,7 @@ class Score:
 
 
 def evaluate(
-    model: nn.Module, data: ImageSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
+    model: nn.Module, data: DataSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
 ) -> Score | None:
     """Each rank takes every world-th sample, `batch` at a time. None where all agreed to stop in the middle."""
     ranks.same_buffers(model)
@@ -34,26 +35,26 @@ def evaluate(
         model.train()
     if sums is None:
         return None
-    right, loss = ranks.total(sums).tolist()
-    return Score(accuracy=right / len(data.held_out), loss=loss / len(data.held_out))
+    answered, loss = ranks.total(sums).tolist()
+    return Score(accuracy=answered / len(data.held_out), loss=loss / len(data.held_out))
 
 
 @torch.inference_mode()
 def count_up(
-    model: nn.Module, data: ImageSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
+    model: nn.Module, data: DataSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
 ) -> Tensor | None:
     """This rank's number of right answers and summed loss [2], without a device synchronisation on the way."""
-    images, labels = (t[ranks.rank :: ranks.world] for t in (data.held_out.images, data.held_out.labels))
+    mine = np.arange(ranks.rank, len(data.held_out), ranks.world)
     sums = torch.zeros(2, dtype=torch.float64, device=ranks.device)
     most = -(-len(data.held_out) // ranks.world)  # samples of the rank that has most: all ranks vote equally often
     for start in range(0, most, batch):
         vote = ranks.vote(stop())
-        piece, answers = images[start : start + batch], labels[start : start + batch]
-        if len(answers):
+        piece = mine[start : start + batch]
+        if len(piece):
+            inputs, answers = data.evaluation(piece)
             with precision.autocast():
-                logits = model(data.normalised(piece)).float()
-            loss = functional.cross_entropy(logits, answers, reduction="sum")
-            sums += torch.stack([(logits.argmax(1) == answers).sum(), loss])
+                outputs = model(inputs).float()
+            sums += torch.stack([right(outputs, answers), cross_entropy(outputs, answers)])
         if any(vote.result()):
             return None
     return sums

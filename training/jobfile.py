@@ -182,6 +182,8 @@ def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
             return tagged(options, value, source, key)
         words = [word for option in options[1:] if get_origin(option) is Literal for word in get_args(option)]
         return value if value in words else convert(options[0], value, source, key)
+    if get_origin(hint) is tuple:
+        return sequence(get_args(hint)[0], value, source, key)
     if is_dataclass(hint):
         return fill(hint, value, source, key)  # pyright: ignore[reportArgumentType]
     if get_origin(hint) is Literal:
@@ -189,6 +191,14 @@ def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
             source.complain(key, unknown("value", str(value), get_args(hint)))
         return value
     return scalar(hint, value, limits, source, key)
+
+
+def sequence(hint: type, value: Any, source: Source, key: str) -> tuple[Any, ...]:
+    """A list whose items are all of one type."""
+    if not isinstance(value, list) or any(type(item) is not hint for item in value):
+        source.complain(key, f"must be a list, each item {NAMES[hint]}, is {value!r}")
+        return ()
+    return tuple(value)
 
 
 def scalar(hint: type, value: Any, limits: tuple[Limit, ...], source: Source, key: str) -> Any:

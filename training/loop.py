@@ -9,9 +9,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from training import models
+from training.average import Average
 from training.checkpoint import Checkpoints
 from training.checkpoint.state import State
 from training.config import Job
@@ -20,6 +20,7 @@ from training.data.batches import Batches, Part, ahead
 from training.dist import Agreement, Ranks, connect, parallel, warm_up
 from training.evaluation import evaluate
 from training.meter import Meter
+from training.objective import cross_entropy
 from training.optimizer import build as build_optimizer
 from training.optimizer import learning_rate, set_rate
 from training.precision import Precision
@@ -62,16 +63,19 @@ class Run:
     def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
         self.job, self.ranks, self.stop = job, ranks, stop
         self.precision = Precision(job, ranks.device)
-        self.data = load_data(job.data, job.seed).to(ranks.device)
+        self.data = load_data(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
         layout = models.memory_format(job.model)
-        self.model = models.build(job.model, self.data, job.seed).to(ranks.device).to(memory_format=layout)
+        self.model = models.build(job, self.data).to(ranks.device).to(memory_format=layout)
         self.parallel = parallel(job, self.model, ranks)
         self.optimizer = build_optimizer(job.optimizer, self.model)
         self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
         warm_up(self.model, lambda: self.gradients(self.batches.at(0)))
+        self.average = Average(self.model, job.optimizer.ema)
         own = self.parallel.own()
-        state = State(self.model, self.optimizer, self.precision.scaler, own=own, rank=ranks.rank)
+        state = State(
+            self.model, self.optimizer, self.precision.scaler, extra=self.average.tensors, own=own, rank=ranks.rank
+        )
         told = report if ranks.rank == 0 else Report()
         self.checkpoints = Checkpoints(
             job, ranks, state, durable=told.checkpoint, note=told.note, cut=self.parallel.cut
@@ -96,9 +100,10 @@ class Run:
                 agreement.ask(step, stop=self.stop.requested(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
                 self.checkpoints.hold()
-                self.precision.step(optimizer)
+                self.precision.step(optimizer, job.optimizer.clip_norm)
                 self.parallel.stepped(step, optimizer)
                 optimizer.zero_grad(set_to_none=True)
+                self.average.update(step)
                 self.tracker.reached(step)
                 self.meter.count()
                 if step == self.done + 1:
@@ -119,7 +124,8 @@ class Run:
         """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
         total = torch.zeros((), device=self.ranks.device)
         for part in parts:
-            summed = partial(functional.cross_entropy, target=part.labels, reduction="sum")
+            torch.manual_seed(part.seed)
+            summed = partial(cross_entropy, targets=part.labels, smoothing=self.job.label_smoothing)
             total += self.parallel.learn(part.inputs, part.last, self.precision, summed)
         self.parallel.reduce()
         return total / self.job.data.global_batch
@@ -145,7 +151,7 @@ class Run:
     def evaluated(self, step: int) -> bool:
         """Evaluates and tells it; false where all ranks agreed to stop in the middle."""
         asked = self.stop.requested
-        with self.meter.paused():
+        with self.meter.paused(), self.average.in_place():
             score = evaluate(self.model, self.data, self.ranks, self.precision, self.job.eval.batch, asked)
         if score is None:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler
 
@@ -36,7 +36,11 @@ class Precision:
     def backward(self, loss: Tensor) -> None:
         self.scaler.scale(loss).backward()
 
-    def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """The optimizer's step; left out, with a smaller scale from then on, where fp16 gradients overflowed."""
+    def step(self, optimizer: torch.optim.Optimizer, clip_norm: float) -> None:
+        """The optimizer's step, its gradients cut down to a norm of at most `clip_norm` where that is not 0; left out,
+        with a smaller scale from then on, where fp16 gradients overflowed."""
+        if clip_norm:
+            self.scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], clip_norm)
         self.scaler.step(optimizer)
         self.scaler.update()

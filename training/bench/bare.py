@@ -7,6 +7,7 @@ memory and cut with one gather a step.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.nn import functional
@@ -14,17 +15,19 @@ from torch.nn.parallel import DistributedDataParallel
 
 from training import data, models
 from training.config import Job
+from training.data.images import ImageSet
 
 
 class Bare:
     """A model, an optimizer and the images of a job; `run` trains for some steps."""
 
     def __init__(self, job: Job) -> None:
-        found = data.load(job.data, job.seed)
+        found = data.load(job)
         self.layout = models.memory_format(job.model)
-        self.images, self.labels = found.train.images, found.train.labels
-        self.mean, self.scale = found.mean, 1 / found.std
-        model = models.build(job.model, found, job.seed).to(memory_format=self.layout)
+        assert isinstance(found, ImageSet)
+        self.images, self.labels = found.train.at(np.arange(len(found.train)), None)
+        self.normalised = found.normalised
+        model = models.build(job, found).to(memory_format=self.layout)
         self.model = DistributedDataParallel(model, gradient_as_bucket_view=True, forward_sync_buffers=False)
         rate, decay = job.optimizer.lr, job.optimizer.weight_decay
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)
@@ -38,7 +41,7 @@ class Bare:
             if place == 0:
                 self.order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(epoch))
             indices = self.order[place * self.batch : (place + 1) * self.batch][self.rank :: self.world]
-            images = self.images[indices].float().sub_(self.mean).mul_(self.scale).contiguous(memory_format=self.layout)
+            images = self.normalised(self.images[indices]).contiguous(memory_format=self.layout)
             loss = functional.cross_entropy(self.model(images), self.labels[indices])
             loss.backward()
             self.optimizer.step()

@@ -45,7 +45,7 @@ def measure(rounds: int) -> Figure:
 def job(out: str, rounds: int) -> Job:
     """The shipped MNIST-5k job, long enough for a first turn to warm up and `rounds` that count."""
     steps = STEPS * (rounds + 2)
-    plain = ["data.shift=0", "data.warp=0", "optimizer.kind=adamw", "optimizer.schedule=constant"]
+    plain = ["augment.shift=0", "augment.warp=0", "optimizer.kind=adamw", "optimizer.schedule=constant"]
     never = [f"checkpoint.every_steps={10 * steps}", f"eval.every_steps={10 * steps}"]
     return load("mnist", [f"out={out}", f"steps={steps}", *never, *plain])
 

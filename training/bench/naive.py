@@ -11,10 +11,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from training import data, models
 from training.bench import article
 from training.bench.figure import Figure, spread
-from training.config import Job, Mnist5k, load
+from training.config import Job, load
+from training.data.images import ImageSet
 from training.loop import train
 from training.report import Report, Start
 
@@ -68,16 +71,19 @@ def our_turn(made: Job) -> float:
 
 def their_turn(made: Job, file: Path) -> float:
     """Seconds of the article's loop over the same number of steps."""
-    found = data.load(made.data, made.seed)
-    assert isinstance(made.data, Mnist5k)
-    model = models.build(made.model, found, made.seed)
+    found = data.load(made)
+    assert isinstance(found, ImageSet)
+    images, labels = found.train.at(np.arange(len(found.train)), None)
+    model = models.build(made, found)
+    assert isinstance(found.mean, float)
+    assert isinstance(found.std, float)
     digits = article.Digits(
-        found.train.images[:, 0].numpy(),
-        found.train.labels.numpy(),
+        images[:, 0].numpy(),
+        labels.numpy(),
         mean=found.mean,
         std=found.std,
-        shift=made.data.shift,
-        warp=made.data.warp,
+        shift=made.augment.shift,
+        warp=made.augment.warp,
     )
     start = time.perf_counter()
     article.train(

@@ -2,13 +2,62 @@
 
 from __future__ import annotations
 
-from training import config
-from training.data import mnist5k, synthetic
-from training.data.images import ImageSet
+from dataclasses import replace
+
+from training.config import Job
+from training.data import images, text
+from training.data.images import DataError, ImageSet
+from training.data.text import TextSet
+from training.wanted import data as wanted
+
+DataSet = ImageSet | TextSet
 
 
-def load(wanted: config.Mnist5k | config.Synthetic, seed: int) -> ImageSet:
-    """The data set a job names, in memory; raises DataError where it cannot be had."""
-    if isinstance(wanted, config.Mnist5k):
-        return mnist5k.load()
-    return synthetic.load(wanted, seed)
+def load(job: Job) -> DataSet:
+    """The data set a job names, or the fold of it; raises DataError where it cannot be had."""
+    found = read(job)
+    if job.data.fold is not None:
+        part = images.fold if isinstance(found, ImageSet) else text.fold
+        found = part(found, job.data.fold, wanted.FOLDS)  # pyright: ignore[reportArgumentType]
+    if isinstance(found, ImageSet):
+        found = replace(found, augment=job.augment)
+    if len(found.held_out) == 0:
+        raise DataError(f"data.kind {job.data.kind} has no held-out samples to judge by")
+    return found
+
+
+def read(job: Job) -> DataSet:  # noqa: PLR0911 (a reader a kind)
+    """The data set in full; each kind's reader is imported when it is asked for."""
+    match job.data:
+        case wanted.Mnist5k():
+            from training.data import mnist5k
+
+            return mnist5k.load()
+        case wanted.Synthetic():
+            from training.data import synthetic
+
+            return synthetic.load(job.data, job.seed)
+        case wanted.Cifar10():
+            from training.data import cifar
+
+            return cifar.load(job.data.path)
+        case wanted.ImageFolder():
+            from training.data import imagefolder
+
+            return imagefolder.load(job.data)
+        case wanted.Packed():
+            from training.data import packed
+
+            return packed.load(job.data)
+        case wanted.Spam():
+            from training.data import spam
+
+            return spam.load(job.data)
+        case wanted.Text():
+            from training.data import books
+
+            return books.load(job.data)
+        case wanted.SyntheticText():
+            from training.data import synthetic_text
+
+            return synthetic_text.load(job.data, job.seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -11,25 +13,113 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.data.order import Indices, counters
+from training.wanted.data import Augment
 
-SHIFT, WARP = 0, 1  # streams of random bits
+# streams of random bits: each change draws from its own
+SHIFT, WARP, FLIP, BRIGHTNESS, CONTRAST, SATURATION, MIX, SHARE, PLACE, CROP, DROPOUT, RANDAUGMENT = range(12)
+Read = Callable[[Indices], tuple[Tensor, Tensor]]
 
 
-def shifted(images: Tensor, seed: int, step: int, indices: Indices, most: int) -> Tensor:
-    """Each image moved by up to `most` pixels along both axes, over black: a function of (seed, step, index)."""
+@dataclass(frozen=True)
+class Draw:
+    """Where the random numbers of a training batch come from."""
+
+    seed: int
+    step: int
+
+    def bits(self, stream: int, indices: Indices) -> npt.NDArray[np.uint64]:
+        """64 random bits a sample."""
+        return counters(self.seed, self.step, indices, stream)
+
+    def uniform(self, stream: int, indices: Indices) -> npt.NDArray[np.float32]:
+        """A number a sample, from 0 up to but not 1."""
+        return (self.bits(stream, indices) >> np.uint64(40)).astype(np.float32) / np.float32(2**24)
+
+
+def augmented(
+    read: Read, wanted: Augment, draw: Draw, indices: Indices, samples: int, classes: int
+) -> tuple[Tensor, Tensor]:
+    """The images of these numbers, changed as asked for, uint8 or float32; and their labels.
+
+    Mixed images have shares of classes [images, classes] for labels. Their partners are drawn from all `samples`, so
+    that no image depends on which others are in its batch.
+    """
+    images, labels = changed(read, wanted, draw, indices)
+    if not (wanted.mixup or wanted.cutmix):
+        return images, labels
+    from training.data.mixing import mixed
+
+    partners = (draw.bits(MIX, indices) % np.uint64(samples)).astype(np.int64)
+    others, other_labels = changed(read, wanted, draw, partners)
+    one, other = (functional.one_hot(these, classes).float() for these in (labels, other_labels))
+    return mixed(images, others, one, other, wanted, draw, indices)
+
+
+def changed(read: Read, wanted: Augment, draw: Draw, indices: Indices) -> tuple[Tensor, Tensor]:
+    """Images moved, mirrored and coloured, each on its own."""
+    images, labels = read(indices)
+    if wanted.warp:
+        images = warped(images, draw, indices, wanted.warp, wanted.shift)
+    elif wanted.shift:
+        images = shifted(images, draw, indices, wanted.shift)
+    if wanted.flip:
+        images = flipped(images, draw, indices)
+    if wanted.randaugment:
+        from training.data.randaugment import operated
+
+        images = operated(images, draw, indices, wanted.randaugment, wanted.magnitude)
+    if wanted.brightness or wanted.contrast or wanted.saturation:
+        images = coloured(images, draw, indices, wanted)
+    return images, labels
+
+
+def flipped(images: Tensor, draw: Draw, indices: Indices) -> Tensor:
+    """Half of the images, left to right."""
+    which = torch.from_numpy(draw.bits(FLIP, indices) >> np.uint64(63) == 1).to(images.device)
+    return torch.where(which[:, None, None, None], images.flip(3), images)
+
+
+def coloured(images: Tensor, draw: Draw, indices: Indices, wanted: Augment) -> Tensor:
+    """Brighter or darker, more or less contrast and colour. Pixels become float32, 0 to 255."""
+    images = images.float()
+    if wanted.brightness:
+        images = images * factors(draw, BRIGHTNESS, indices, wanted.brightness, images)
+    if wanted.contrast:
+        middle = grey(images).mean(dim=(1, 2, 3), keepdim=True)
+        images = torch.lerp(middle, images, factors(draw, CONTRAST, indices, wanted.contrast, images))
+    if wanted.saturation:
+        pale = grey(images).expand_as(images)
+        images = torch.lerp(pale, images, factors(draw, SATURATION, indices, wanted.saturation, images))
+    return images.clamp_(0, 255)
+
+
+def factors(draw: Draw, stream: int, indices: Indices, most: float, like: Tensor) -> Tensor:
+    """A factor an image, 1 - most to 1 + most: [images, 1, 1, 1]."""
+    values = 1 + most * (2 * draw.uniform(stream, indices) - 1)
+    return torch.from_numpy(values).to(like.device)[:, None, None, None]
+
+
+def grey(images: Tensor) -> Tensor:
+    """Luma of red, green and blue (ITU-R BT.601), or the mean of other channels: [images, 1, height, width]."""
+    if images.shape[1] != 3:
+        return images.mean(dim=1, keepdim=True)
+    weights = torch.tensor([0.299, 0.587, 0.114], device=images.device).view(3, 1, 1)
+    return (images * weights).sum(dim=1, keepdim=True)
+
+
+def shifted(images: Tensor, draw: Draw, indices: Indices, most: int) -> Tensor:
+    """Each image moved by up to `most` pixels along both axes, over black."""
     height, width = images.shape[2:]
     padded = functional.pad(images, (most, most, most, most))
-    right, down = (offsets(bits, most).to(images.device)[:, None] for bits in axes(seed, step, indices))
-    rows = down + torch.arange(height, device=images.device)
-    columns = right + torch.arange(width, device=images.device)
+    right, down = (offsets(bits, most).to(images.device) for bits in axes(draw, indices))
+    places = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: [images, channels, down, right, height, width]
     which = torch.arange(len(images), device=images.device)
-    # indexing puts the channels last: [samples, height, width, channels]
-    return padded[which[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return places[which, :, down, right]
 
 
-def axes(seed: int, step: int, indices: Indices) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def axes(draw: Draw, indices: Indices) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Random bits for the move along the width and along the height."""
-    bits = counters(seed, step, indices, SHIFT)
+    bits = draw.bits(SHIFT, indices)
     return bits >> np.uint64(32), bits
 
 
@@ -39,21 +129,27 @@ def offsets(bits: npt.NDArray[np.uint64], most: int) -> Tensor:
     return torch.from_numpy(low % (2 * most + 1))
 
 
-def warped(images: Tensor, seed: int, step: int, indices: Indices, most: float, shift: int) -> Tensor:
+def warped(images: Tensor, draw: Draw, indices: Indices, most: float, shift: int) -> Tensor:
     """Each image under an affine map, over black: turned, stretched, slanted and moved. Pixels become float32.
 
     The map about the image's middle is the identity with up to `most` added to or taken from each of its four entries;
     then come up to `shift` whole pixels along both axes, the same as `shifted` takes.
     """
     height, width = images.shape[2:]
-    bits = counters(seed, step, indices, WARP)
+    bits = draw.bits(WARP, indices)
     entries = np.stack([(bits >> np.uint64(16 * entry)) & np.uint64(0xFFFF) for entry in range(4)], axis=-1)
     turns = torch.from_numpy(entries.astype(np.float32) / 0xFFFF * 2 - 1).view(-1, 2, 2) * most + torch.eye(2)
-    moves = torch.stack([offsets(bits, shift) - shift for bits in axes(seed, step, indices)], dim=-1)
-    moves = moves * torch.tensor([2 / width, 2 / height])  # the plane of a map is 2 wide and 2 high
+    moves = torch.stack([offsets(bits, shift) - shift for bits in axes(draw, indices)], dim=-1)
+    return mapped(images, turns, moves * torch.tensor([2 / width, 2 / height]))  # the plane is 2 wide and 2 high
+
+
+def mapped(images: Tensor, turns: Tensor, moves: Tensor) -> Tensor:
+    """Each image seen through its own map of the plane -1 to 1: turns [images, 2, 2], then moves [images, 2]."""
+    height, width = images.shape[2:]
     # one product for all images: [pixels, 2] by [2, images · 2], of which each image then takes its own two columns
-    mapped = plane(height, width, images.device) @ turns.to(images.device).permute(2, 0, 1).reshape(2, -1)
-    grid = (mapped.view(height, width, -1, 2) + moves.to(images.device)).permute(2, 0, 1, 3)
+    columns = turns.to(images.device).permute(2, 0, 1).reshape(2, -1)
+    places = (plane(height, width, images.device) @ columns).view(height, width, -1, 2)
+    grid = (places + moves.to(images.device)).permute(2, 0, 1, 3)
     return functional.grid_sample(images.float(), grid, align_corners=False)
 
 

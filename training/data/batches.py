@@ -7,29 +7,35 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from training.config import Job
-from training.data.augment import shifted, warped
+from training.data.augment import DROPOUT, Draw
 from training.data.images import ImageSet
 from training.data.order import Indices, global_batch, share
+from training.data.text import TextSet
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What runs through the model at once: inputs, labels, and whether it is the last part of its share of the step."""
+    """What runs through the model at once: inputs, labels, and whether it is the last part of its share of the step.
+
+    seed: of what the model itself draws at random (dropout).
+    """
 
     inputs: Tensor
     labels: Tensor
     last: bool
+    seed: int
 
 
 class Batches:
     """The steps of a training set for a rank that holds the shares `mine` of `ways`; each a function of its number."""
 
     def __init__(
-        self, source: ImageSet, job: Job, *, ways: int, mine: range, memory_format: torch.memory_format
+        self, source: ImageSet | TextSet, job: Job, *, ways: int, mine: range, memory_format: torch.memory_format
     ) -> None:
         self.source, self.seed, self.wanted = source, job.seed, job.data
         self.ways, self.mine, self.memory_format = ways, mine, memory_format
@@ -46,15 +52,13 @@ class Batches:
             yield self.part(step, indices[start : start + size], last=start + size >= len(indices))
 
     def part(self, step: int, indices: Indices, *, last: bool) -> Part:
-        data = self.source.train
-        places = torch.tensor(indices).to(data.labels.device, non_blocking=True)
-        images = data.images[places]
-        if self.wanted.warp:
-            images = warped(images, self.seed, step, indices, self.wanted.warp, self.wanted.shift)
-        elif self.wanted.shift:
-            images = shifted(images, self.seed, step, indices, self.wanted.shift)
-        inputs = self.source.normalised(images).contiguous(memory_format=self.memory_format)
-        return Part(inputs=inputs, labels=data.labels[places], last=last)
+        draw = Draw(self.seed, step)
+        inputs, labels = self.source.training(draw, indices)
+        if inputs.ndim == 4:  # images; tokens have no layout to choose
+            inputs = inputs.contiguous(memory_format=self.memory_format)
+        return Part(
+            inputs=inputs, labels=labels, last=last, seed=int(draw.bits(DROPOUT, indices[:1])[0] >> np.uint64(1))
+        )
 
 
 @contextmanager

@@ -1,15 +1,40 @@
-"""Image sets as uint8 tensors in memory: gathered, moved and normalised a batch at a time."""
+"""Image sets: uint8 tensors, gathered, changed at random and normalised a batch at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from training.data.augment import Draw, augmented
+from training.data.order import Indices
+from training.wanted.data import Augment
+
 
 class DataError(Exception):
     """The data cannot be read; one line with the remedy."""
+
+
+class ImageSource(Protocol):
+    """Images that can be asked for by number."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
+        """Images uint8 [samples, channels, height, width] and labels int64 [samples].
+
+        draw: the random numbers of a training batch, for a source that crops as it reads.
+        """
+        ...
+
+    def to(self, device: torch.device) -> ImageSource: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,32 +47,79 @@ class Images:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        channels, height, width = self.images.shape[1:]
+        return channels, height, width
+
+    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
+        places = torch.tensor(indices).to(self.labels.device, non_blocking=True)
+        return self.images[places], self.labels[places]
+
     def to(self, device: torch.device) -> Images:
+        """On the device, where a quarter of its free memory holds them; where they are otherwise."""
+        if device.type != "cuda" or self.images.nbytes > torch.cuda.mem_get_info(device)[0] // 4:
+            return self
         return Images(images=self.images.to(device), labels=self.labels.to(device))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSet:
-    """A training set and the held-out images; mean and std are those of the pixels in 0 to 255."""
+    """A training set and the held-out images; mean and std are those of the pixels in 0 to 255, over all channels or a
+    number each."""
 
-    train: Images
-    held_out: Images
+    train: ImageSource
+    held_out: ImageSource
     classes: int
-    mean: float
-    std: float
+    mean: float | tuple[float, ...]
+    std: float | tuple[float, ...]
+    augment: Augment = field(default_factory=Augment)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
     def channels(self) -> int:
-        return self.train.images.shape[1]
+        return self.train.shape[0]
 
     @property
     def image_size(self) -> int:
-        return self.train.images.shape[2]
+        return self.train.shape[1]
 
     def to(self, device: torch.device) -> ImageSet:
-        train, held_out = self.train.to(device), self.held_out.to(device)
-        return ImageSet(train=train, held_out=held_out, classes=self.classes, mean=self.mean, std=self.std)
+        return replace(self, train=self.train.to(device), held_out=self.held_out.to(device), device=device)
+
+    def training(self, draw: Draw, indices: Indices) -> tuple[Tensor, Tensor]:
+        """A training batch: inputs and labels, or shares of classes [samples, classes] where images are mixed."""
+
+        def read(which: Indices) -> tuple[Tensor, Tensor]:
+            return self._moved(self.train.at(which, draw))
+
+        images, targets = augmented(read, self.augment, draw, indices, len(self.train), self.classes)
+        return self.normalised(images), targets
+
+    def evaluation(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        """Held-out images and their labels."""
+        images, labels = self._moved(self.held_out.at(indices, None))
+        return self.normalised(images), labels
+
+    def _moved(self, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """To the device; from page-locked memory, so that the copy need not be waited for."""
+        if self.device.type != "cuda" or batch[0].is_cuda:
+            return batch
+        images, labels = (t.pin_memory().to(self.device, non_blocking=True) for t in batch)
+        return images, labels
 
     def normalised(self, images: Tensor) -> Tensor:
         """Pixels of 0 to 255 → float32 of mean 0 and deviation 1, same shape."""
-        return torch.sub(images.float(), self.mean).mul_(1.0 / self.std)
+        if isinstance(self.mean, float) and isinstance(self.std, float):
+            return torch.sub(images.float(), self.mean).mul_(1.0 / self.std)
+        mean, std = (torch.tensor(v, device=images.device).view(-1, 1, 1) for v in (self.mean, self.std))
+        return torch.sub(images.float(), mean).div_(std)
+
+
+def fold(data: ImageSet, number: int, folds: int) -> ImageSet:
+    """A set whose held-out images are every `folds`-th of the training set, the others left to train on."""
+    assert isinstance(data.train, Images)
+    judged = torch.arange(len(data.train)) % folds == number
+    images, labels = data.train.images, data.train.labels
+    train, held_out = (Images(images=images[which], labels=labels[which]) for which in (~judged, judged))
+    return replace(data, train=train, held_out=held_out)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from training.data.cache import kept
 from training.data.images import DataError, Images, ImageSet
 from training.data.order import permutation
 
@@ -52,22 +51,12 @@ def source() -> Path:
 
 
 def cached(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 [5000, 28, 28] and labels [5000], parsed once a user and kept under the cache folder."""
+    """Images uint8 [5000, 28, 28] and labels [5000], parsed once a user."""
     packed = path.read_bytes()
-    name = f"mnist5k-{hashlib.sha256(packed).hexdigest()[:16]}.npy"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpufleet" / name
-    if not cache.is_file():
+
+    def parsed() -> np.ndarray:
         rows = gzip.decompress(packed).replace(b"\n", b",").rstrip(b",").decode()
-        write_aside(cache, np.fromstring(rows, dtype=np.uint8, sep=",").reshape(-1, 785))
-    table = np.load(cache)
+        return np.fromstring(rows, dtype=np.uint8, sep=",").reshape(-1, 785)
+
+    table = kept(f"mnist5k-{hashlib.sha256(packed).hexdigest()[:16]}", parsed)
     return table[:, :-1].reshape(-1, 28, 28), table[:, -1]
-
-
-def write_aside(path: Path, table: np.ndarray) -> None:
-    """Writes under another name and renames, so that no rank that starts at the same time reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        np.save(file, table)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).rename(path)

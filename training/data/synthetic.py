@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from training import config
 from training.data.images import Images, ImageSet
+from training.wanted.data import Synthetic
 
 COARSE = 4  # pixels a side of a pattern before it is enlarged
 CONTRAST = 0.5  # of the pattern against the noise
 
 
-def load(wanted: config.Synthetic, seed: int) -> ImageSet:
+def load(wanted: Synthetic, seed: int) -> ImageSet:
     """The set of that seed: `wanted.samples` to train on and `wanted.held_out` more."""
     random = np.random.Generator(np.random.Philox(key=[seed, 0]))
     size, count = wanted.image_size, wanted.samples + wanted.held_out

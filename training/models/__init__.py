@@ -5,24 +5,53 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from training import config
-from training.data.images import ImageSet
+from training.config import Job
+from training.data import DataSet, ImageSet
+from training.models.bert import TextEncoder
 from training.models.cnn import Cnn
+from training.models.gpt import Gpt
 from training.models.resnet import resnet18, resnet50
+from training.models.weights import freeze, load_weights
+from training.wanted import model as wanted
 
 RESNETS = {"resnet18": resnet18, "resnet50": resnet50}
 
 
-def build(wanted: config.Cnn | config.ResNet, data: ImageSet, seed: int) -> nn.Module:
-    """The model for these images, its weights drawn from the seed."""
+def build(job: Job, data: DataSet) -> nn.Module:
+    """The model for this data: its weights drawn from the seed or read from the job's file, some of them frozen.
+
+    Raises JobError where model, data and weights do not fit together.
+    """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if isinstance(wanted, config.Cnn):
-            shape = {"channels": data.channels, "classes": data.classes, "image_size": data.image_size}
-            return Cnn(**shape, width=wanted.width, norm=wanted.norm)
-        return RESNETS[wanted.kind](channels=data.channels, classes=data.classes)
+        torch.manual_seed(job.seed)
+        model = fresh(job, data)
+    if job.model.weights is not None:
+        load_weights(model, job)
+    freeze(model, job)
+    return model
 
 
-def memory_format(wanted: config.Cnn | config.ResNet) -> torch.memory_format:
-    """Layout of weights and images: channels last is the faster one on CPUs and on tensor cores."""
-    return torch.channels_last if wanted.channels_last else torch.contiguous_format
+def fresh(job: Job, data: DataSet) -> nn.Module:
+    asked = job.model
+    if isinstance(data, ImageSet) != isinstance(asked, wanted.IMAGES):
+        has = "images" if isinstance(data, ImageSet) else "text"
+        raise job.refusal("model.kind", f"{asked.kind} cannot read {has}, which the data set holds")
+    if isinstance(data, ImageSet):
+        assert isinstance(asked, wanted.Cnn | wanted.ResNet)
+        shape = {"channels": data.channels, "classes": data.classes}
+        if isinstance(asked, wanted.Cnn):
+            return Cnn(**shape, image_size=data.image_size, width=asked.width, norm=asked.norm)
+        return RESNETS[asked.kind](**shape)
+    assert isinstance(asked, wanted.TextEncoder | wanted.Gpt)
+    if isinstance(asked, wanted.Gpt) == bool(data.classes):
+        raise job.refusal("model.kind", f"{asked.kind} does not fit the data set: {data.classes} classes of text")
+    shape = {"layers": asked.layers, "heads": asked.heads, "width": asked.width}
+    if isinstance(asked, wanted.Gpt):
+        return Gpt(vocabulary=data.vocabulary, **shape, dropout=asked.dropout)
+    sizes = {"vocabulary": data.vocabulary, "length": data.length, "classes": data.classes}
+    return TextEncoder(**sizes, **shape, dropout=asked.dropout)
+
+
+def memory_format(asked: wanted.Model) -> torch.memory_format:
+    """Layout of weights and images: channels last is the faster one on most CPUs and on tensor cores."""
+    return torch.channels_last if getattr(asked, "channels_last", False) else torch.contiguous_format

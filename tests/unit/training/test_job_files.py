@@ -45,10 +45,10 @@ MISTAKES = {
         '"resnet81"',
         "job.toml:3 model.kind: unknown value 'resnet81'; did you mean 'resnet18'?",
     ),
-    "model not built yet": (
+    "model for other data": (
         '"cnn"',
         '"gpt"',
-        "job.toml:3 model.kind: unknown value 'gpt'; one of cnn, resnet18, resnet50",
+        "job.toml:3 model.kind: gpt reads tokens, and data.kind = mnist5k has images",
     ),
     "no kind": ('kind = "cnn"', "width = 8", "job.toml:2 model.kind: is missing; one of cnn, resnet18, resnet50"),
     "kind is a list": ('kind = "cnn"', "kind = [1]", "job.toml:3 model.kind: unknown value '[1]'; one of cnn"),
@@ -115,7 +115,7 @@ MISTAKES = {
     "dotted key": (
         "lr = 0.1",
         "lr = 0.1\n[precision]\n'compute' = 'fp8'",
-        "job.toml:11 precision.compute: unknown value 'fp8'; one of fp32, tf32, bf16, fp16",
+        "job.toml:11 precision.compute: unknown value 'fp8'; one of auto, fp32, tf32, bf16, fp16",
     ),
     "empty out": ("steps = 20", "steps = 20\nout = ''", "job.toml:2 out: must be a path, is ''"),
 }

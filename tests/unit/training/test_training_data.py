@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,16 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from training.config import Synthetic
+from training.config import Augment, Synthetic
 from training.data import mnist5k, synthetic
-from training.data.augment import shifted, warped
+from training.data.augment import Draw, shifted, warped
 from training.data.batches import Batches, ahead
-from training.data.images import DataError
+from training.data.images import DataError, ImageSet
 
 
 @pytest.fixture(scope="module")
 def digits():
     return mnist5k.load()
+
+
+def images_of(found: ImageSet) -> torch.Tensor:
+    return found.train.at(np.arange(len(found.train)), None)[0]
 
 
 def test_the_held_out_digits_are_balanced_and_disjoint(digits):
@@ -36,7 +41,7 @@ def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monk
 
     second = mnist5k.load()
 
-    assert torch.equal(first.train.images, second.train.images)
+    assert torch.equal(images_of(first), images_of(second))
     assert [path.suffix for path in (tmp_path / "gpufleet").iterdir()] == [".npy"]
 
 
@@ -64,19 +69,19 @@ def test_a_shift_moves_the_whole_image_and_depends_on_its_index_alone():
     images[:, 0, 4, 4:6] = 255  # lies on its side: a shift must not turn it
     indices = np.arange(100, 150)
 
-    moved = shifted(images, 1, 3, indices, 2)
+    moved = shifted(images, Draw(1, 3), indices, 2)
 
     places = moved.flatten(1).argmax(1)
     assert moved.sum(dim=(1, 2, 3)).tolist() == [510] * 50
     assert all(bool((image.diff(dim=1) == 0).sum() == 70) for image in moved[:, 0].int())
     assert {int(place) // 9 - 4 for place in places} == {int(place) % 9 - 4 for place in places} == {-2, -1, 0, 1, 2}
-    assert torch.equal(shifted(images[5:7], 1, 3, indices[5:7], 2), moved[5:7])
+    assert torch.equal(shifted(images[5:7], Draw(1, 3), indices[5:7], 2), moved[5:7])
 
 
 def test_a_shift_keeps_the_channels_apart():
     images = torch.arange(3, dtype=torch.uint8).view(1, 3, 1, 1).expand(4, 3, 8, 8) + 1
 
-    moved = shifted(images, 1, 0, np.arange(4), 1)
+    moved = shifted(images, Draw(1, 0), np.arange(4), 1)
 
     assert all(set(moved[:, channel].flatten().tolist()) <= {0, channel + 1} for channel in range(3))
 
@@ -86,33 +91,35 @@ def test_a_warp_keeps_the_middle_and_depends_on_its_index_alone():
     images[:, 0, 4, 2:7] = 200
     indices = np.arange(100, 150)
 
-    bent = warped(images, 1, 3, indices, 0.3, 0)
+    bent = warped(images, Draw(1, 3), indices, 0.3, 0)
 
     assert bool((bent[:, 0, 4, 4] > 100).all())
     assert len({image.numpy().tobytes() for image in bent}) == 50
-    assert torch.equal(warped(images[5:7], 1, 3, indices[5:7], 0.3, 0), bent[5:7])
+    assert torch.equal(warped(images[5:7], Draw(1, 3), indices[5:7], 0.3, 0), bent[5:7])
 
 
 def test_a_warp_of_nothing_moves_as_a_shift_does():
     images = torch.randint(0, 256, (50, 2, 9, 7), dtype=torch.uint8)
     indices = np.arange(100, 150)
 
-    bent = warped(images, 1, 3, indices, 0.0, 2)
+    bent = warped(images, Draw(1, 3), indices, 0.0, 2)
 
-    assert torch.allclose(bent, shifted(images, 1, 3, indices, 2).float(), atol=1e-2)
+    assert torch.allclose(bent, shifted(images, Draw(1, 3), indices, 2).float(), atol=1e-2)
 
 
 def test_made_up_images_are_a_function_of_the_seed():
     wanted = Synthetic(global_batch=8, samples=20, held_out=4, image_size=8)
 
-    assert torch.equal(synthetic.load(wanted, 1).train.images, synthetic.load(wanted, 1).train.images)
-    assert not torch.equal(synthetic.load(wanted, 1).train.images, synthetic.load(wanted, 2).train.images)
+    one, same, other = (images_of(synthetic.load(wanted, seed)) for seed in (1, 1, 2))
+
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
 
 
 def batches(micro_batch: int = 0, ways: int = 1, mine: range = range(1)) -> Batches:
-    wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, shift=1)
+    wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8)
     job = SimpleNamespace(seed=3, data=wanted)
-    source = synthetic.load(wanted, 3)
+    source = replace(synthetic.load(wanted, 3), augment=Augment(shift=1))
     return Batches(source, job, ways=ways, mine=mine, memory_format=torch.contiguous_format)  # pyright: ignore[reportArgumentType]
 
 

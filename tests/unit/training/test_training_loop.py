@@ -37,7 +37,7 @@ def test_two_runs_of_one_job_are_equal_bit_for_bit(small: Callable[..., Job]):
     [
         ("model.norm=batch",),
         ("optimizer.kind=sgd", "data.workers=2"),
-        ("precision.compute=bf16", "data.shift=1", "data.warp=0.1"),
+        ("precision.compute=bf16", "augment.shift=1", "augment.warp=0.1"),
         ("precision.compute=fp16",),
         ("parallel.shards=3", "model.norm=batch"),
     ],

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
-from training import config, models
-from training.data import synthetic
+from training import data, models
+from training.config import Job, JobError
+from training.loop import train
+from training.models.attention import turned, turns
+from training.models.bert import TextEncoder
 from training.models.resnet import resnet18, resnet50
 
 
@@ -34,25 +41,97 @@ def test_resnet_keys_and_shapes_are_torchvisions():
     assert "layer2.0.bn2.weight" in resnet18(channels=3, classes=1000).state_dict()
 
 
-@pytest.mark.parametrize("wanted", [config.Cnn(), config.Cnn(norm="batch", width=4), config.ResNet(kind="resnet18")])
-def test_a_model_answers_for_every_class(wanted: config.Cnn | config.ResNet):
-    data = synthetic.load(config.Synthetic(global_batch=4, samples=8, classes=5), 1)
+@pytest.mark.parametrize("model", ["kind='cnn'", "kind='cnn', norm='batch'", "kind='resnet18'"])
+def test_a_model_answers_for_every_class(model: str, small: Callable[..., Job]):
+    job = small(f"model={{{model}}}", "data.classes=5")
+    found = data.load(job)
 
-    logits = models.build(wanted, data, 1)(data.normalised(data.train.images))
+    inputs, _ = found.evaluation(np.arange(8))
 
-    assert logits.shape == (8, 5)
+    assert models.build(job, found)(inputs).shape == (8, 5)
 
 
-def test_weights_are_a_function_of_the_seed():
-    data = synthetic.load(config.Synthetic(global_batch=4, samples=8), 1)
-    one, same, other = (models.build(config.Cnn(), data, seed).state_dict()["classifier.weight"] for seed in (1, 1, 2))
+def test_weights_are_a_function_of_the_seed(small: Callable[..., Job]):
+    found = data.load(small())
+    one, same, other = (
+        models.build(small(f"seed={seed}"), found).state_dict()["classifier.weight"] for seed in (1, 1, 2)
+    )
 
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
 
-def test_without_norm_a_cnn_has_no_state_beside_its_weights():
-    data = synthetic.load(config.Synthetic(global_batch=4, samples=8), 1)
+def test_without_norm_a_cnn_has_no_state_beside_its_weights(small: Callable[..., Job]):
+    found = data.load(small())
 
-    assert not list(models.build(config.Cnn(norm="none"), data, 1).buffers())
-    assert list(models.build(config.Cnn(norm="batch"), data, 1).buffers())
+    assert not list(models.build(small("model.norm=none"), found).buffers())
+    assert list(models.build(small("model.norm=batch"), found).buffers())
+
+
+def text(small: Callable[..., Job], kind: str, classes: int, *more: str) -> Job:
+    table = f"data={{kind='synthetic-text', global_batch=16, samples=256, held_out=32, length=32, classes={classes}}}"
+    return small(table, f"model={{kind='{kind}', layers=2, heads=2, width=16}}", *more)
+
+
+def test_a_text_encoder_sees_no_padding(small: Callable[..., Job]):
+    job = text(small, "text-encoder", 3)
+    found = data.load(job)
+    model = models.build(job, found).eval()
+    tokens, _ = found.evaluation(np.arange(4))
+
+    assert torch.allclose(model(tokens[:, :20]), model(functional.pad(tokens[:, :20], (0, 12))), atol=1e-6)
+
+
+def test_a_text_encoder_has_bert_base_size_and_hugging_faces_names():
+    model = TextEncoder(vocabulary=30522, length=512, classes=2, layers=12, heads=12, width=768, dropout=0.1)
+
+    state = model.state_dict()
+
+    assert sum(t.numel() for t in state.values()) == 109_483_778  # bert-base-uncased with two labels
+    assert list(state["bert.encoder.layer.11.attention.self.query.weight"].shape) == [768, 768]
+    assert list(state["bert.encoder.layer.0.attention.output.LayerNorm.bias"].shape) == [768]
+    assert list(state["bert.embeddings.token_type_embeddings.weight"].shape) == [2, 768]
+
+
+def test_a_gpt_looks_back_only(small: Callable[..., Job]):
+    job = text(small, "gpt", 0)
+    found = data.load(job)
+    model = models.build(job, found).eval()
+    tokens, _ = found.evaluation(np.arange(2))
+    changed = tokens.clone()
+    changed[:, 20:] = (changed[:, 20:] + 1) % 256
+
+    logits, others = model(tokens), model(changed)
+
+    assert logits.shape == (2, 32, 256)
+    assert torch.allclose(logits[:, :20], others[:, :20], atol=1e-6)
+    assert not torch.allclose(logits[:, 20:], others[:, 20:], atol=1e-3)
+
+
+def test_rotary_positions_depend_on_distance_alone():
+    query, key = torch.randn(2, 8)
+    cos, sin = turns(12, 8, torch.device("cpu"))
+
+    near, far = (
+        (turned(query, cos[place], sin[place]) * turned(key, cos[place + 3], sin[place + 3])).sum().item()
+        for place in (0, 8)
+    )
+
+    assert near == pytest.approx(far, abs=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "classes"), [("text-encoder", 3), ("gpt", 0)])
+def test_text_models_learn(kind: str, classes: int, small: Callable[..., Job]):
+    job = text(small, kind, classes, "steps=60", "optimizer.lr=0.003", "model.dropout=0.1")
+
+    result = train(job)
+
+    assert result.accuracy is not None
+    assert result.accuracy > (0.5 if classes else 0.05)  # a guess: a third, one of 256
+
+
+def test_a_model_that_cannot_read_the_data_is_refused(small: Callable[..., Job]):
+    with pytest.raises(
+        JobError, match=r"small.toml:6 model.kind: gpt reads tokens, and data.kind = synthetic has images"
+    ):
+        small("model={kind='gpt'}")

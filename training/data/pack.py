@@ -1,0 +1,129 @@
+"""`python -m training pack JOB FOLDER`: writes the data set of a job as arrays that any later run maps into memory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training import data
+from training.config import Job, JobError, load
+from training.data.images import DataError, ImageSet
+from training.data.packed import FORMAT, MANIFEST, PARTS
+from training.data.text import Documents, Running
+
+BATCH = 256  # samples read and written at once
+Part = tuple[np.dtype, tuple[int, ...], Iterator[np.ndarray]]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 0 when the folder is whole, 1 when it could not be written, 2 for a wrong job."""
+    parser = argparse.ArgumentParser(prog="python -m training pack", allow_abbrev=False)
+    parser.add_argument("job", metavar="JOB", help="a job file, or the name of one in training/jobs")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="what is made")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="set any key of the job file")
+    asked = parser.parse_args(argv[1:])
+    try:
+        pack(load(asked.job, asked.set), asked.folder)
+    except JobError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (DataError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def pack(job: Job, folder: Path) -> None:
+    """Writes beside the folder and renames, so that it is there as a whole or not at all.
+
+    Raises DataError where the folder exists or the disk has no room.
+    """
+    if folder.exists():
+        raise DataError(f"{folder} is there already; name another folder, or remove it")
+    found = data.read(job)
+    aside = folder.with_name(f".{folder.name}-{os.getpid()}")
+    aside.mkdir(parents=True)
+    try:
+        about: dict[str, Any] = {"format": FORMAT, "files": {}}
+        for name, source in zip(PARTS, (found.train, found.held_out), strict=True):
+            arrays = parts_of(source, found)
+            about[name] = [f"{name}-{number}.npy" for number in range(len(arrays))]
+            for file, array in zip(about[name], arrays, strict=True):
+                write(aside / file, array, folder)
+                about["files"][file] = (aside / file).stat().st_size
+        about |= described(found)
+        (aside / MANIFEST).write_text(json.dumps(about, indent=2) + "\n")
+        aside.rename(folder)
+    except BaseException:
+        shutil.rmtree(aside)
+        raise
+    print(f"{folder}: {len(found.train)} samples to train on, {len(found.held_out)} held out")
+
+
+def parts_of(source: Any, found: data.DataSet) -> list[Part]:
+    """The arrays of a part: type, shape and pieces in order."""
+    if isinstance(source, Running):
+        return [(source.tokens.dtype, source.tokens.shape, pieces(source.tokens))]
+    if isinstance(source, Documents):
+        return [(array.dtype, array.shape, pieces(array)) for array in (source.tokens, source.labels)]
+    count, labels = len(source), np.empty(len(source), dtype=np.int64)
+
+    def images() -> Iterator[np.ndarray]:
+        for start in range(0, count, BATCH):
+            batch, answers = source.at(np.arange(start, min(start + BATCH, count)), None)
+            labels[start : start + BATCH] = answers.numpy()
+            yield batch.numpy()
+
+    return [(np.dtype(np.uint8), (count, *source.shape), images()), (labels.dtype, labels.shape, pieces(labels))]
+
+
+def pieces(array: np.ndarray) -> Iterator[np.ndarray]:
+    step = max(1, 2**24 // max(1, array[:1].nbytes))
+    for start in range(0, len(array), step):
+        yield array[start : start + step]
+
+
+def write(path: Path, part: Part, folder: Path) -> None:
+    """An .npy file, piece by piece and synced, with a line of progress; raises DataError where it has no room."""
+    kind, shape, arrays = part
+    wanted = int(np.prod(shape)) * kind.itemsize
+    free = shutil.disk_usage(path.parent).free
+    if wanted > free:
+        raise DataError(no_room(folder, wanted, free))
+    done = 0
+    try:
+        with path.open("wb") as file:
+            header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_2_0(file, header)
+            for array in arrays:
+                file.write(np.ascontiguousarray(array).data)
+                done += len(array)
+                if sys.stderr.isatty():
+                    print(f"\r{path.name} {done:,} of {shape[0]:,}", end="", file=sys.stderr, flush=True)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise DataError(no_room(folder, wanted, shutil.disk_usage(path.parent).free, error.strerror)) from error
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+
+
+def no_room(folder: Path, wanted: int, free: int, why: str | None = "the disk is too full") -> str:
+    sizes = f"{wanted / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB are free"
+    return f"{folder} cannot be packed: {why} ({sizes}); free some, or name a folder on another disk"
+
+
+def described(found: data.DataSet) -> dict[str, Any]:
+    """What a reader needs to know beside the arrays."""
+    if isinstance(found, ImageSet):
+        return {"kind": "images", "classes": found.classes, "mean": found.mean, "std": found.std}
+    kind = "documents" if found.classes else "running"
+    return {"kind": kind, "classes": found.classes, "vocabulary": found.vocabulary}

@@ -1,0 +1,76 @@
+"""Packed data sets: a folder of arrays that are mapped into memory, and a manifest that says what they are.
+
+manifest.json     format, kind, classes, and the size in bytes of every file
+train-0.npy …     images and labels, tokens and labels, or tokens alone; held_out-0.npy … likewise
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from training.data.images import DataError, Images, ImageSet
+from training.data.text import Documents, Running, TextSet
+from training.wanted.data import Packed
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+PARTS = ("train", "held_out")
+
+
+def load(wanted: Packed) -> ImageSet | TextSet:
+    """The set of a folder; raises DataError for a file that is missing or cut short, or labels that cannot be."""
+    about = manifest(wanted.path)
+    train, held_out = ([mapped(wanted.path, name, about["files"]) for name in about[part]] for part in PARTS)
+    if about["kind"] == "running":
+        parts = (Running(tokens=arrays[0], length=wanted.length) for arrays in (train, held_out))
+        return TextSet(
+            **dict(zip(PARTS, parts, strict=True)), length=wanted.length, vocabulary=about["vocabulary"], classes=0
+        )
+    for part, (_, labels) in zip(PARTS, (train, held_out), strict=True):
+        in_range(wanted.path / about[part][1], labels, about["classes"])
+    if about["kind"] == "documents":
+        parts = (Documents(tokens=tokens, labels=labels) for tokens, labels in (train, held_out))
+        length = train[0].shape[1]
+        return TextSet(**dict(zip(PARTS, parts, strict=True)), length=length, **only(about, "vocabulary", "classes"))
+    parts = (Images(images=torch.from_numpy(i), labels=torch.from_numpy(np.array(a))) for i, a in (train, held_out))
+    mean, std = (tuple(v) if isinstance(v, list) else v for v in (about["mean"], about["std"]))
+    return ImageSet(**dict(zip(PARTS, parts, strict=True)), classes=about["classes"], mean=mean, std=std)
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    try:
+        about = json.loads((folder / MANIFEST).read_text())
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} is no packed data set: it has no {MANIFEST}; make one by `python -m training pack`"
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{folder / MANIFEST} is damaged; pack the set again") from error
+    if about.get("format") != FORMAT:
+        raise DataError(f"{folder} is of format {about.get('format')}, this version reads {FORMAT}; pack the set again")
+    return about
+
+
+def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
+    """An array, its pages private: nobody can write the file."""
+    path = folder / name
+    if not path.is_file():
+        raise DataError(f"{path} is missing; pack the set again")
+    if path.stat().st_size != sizes[name]:
+        raise DataError(f"{path} has {path.stat().st_size} of its {sizes[name]} bytes; pack the set again")
+    return np.load(path, mmap_mode="c")
+
+
+def in_range(path: Path, labels: np.ndarray, classes: int) -> None:
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(wrong):
+        raise DataError(f"{path}: sample {wrong[0]} has label {labels[wrong[0]]}, and there are {classes} classes")
+
+
+def only(about: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: about[key] for key in keys}

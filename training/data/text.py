@@ -1,0 +1,107 @@
+"""Text as tokens: labelled documents of one length, or running text cut into windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from training.data.augment import PLACE, Draw
+from training.data.order import Indices
+
+PADDING = 0  # fills a document up to its set's length
+ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of this
+
+
+class TextSource(Protocol):
+    """Samples that can be asked for by number."""
+
+    def __len__(self) -> int: ...
+
+    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
+        """Tokens int64 [samples, tokens] and labels [samples], or next tokens [samples, tokens]."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """Tokens [samples, length], padded at the end, and labels [samples]."""
+
+    tokens: npt.NDArray[np.uint16]
+    labels: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
+        tokens = self.tokens[indices]
+        longest = int((tokens != PADDING).sum(axis=1).max())
+        tokens = tokens[:, : -(-longest // ROUND) * ROUND]
+        return torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(self.labels[indices])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """One long text, mapped or in memory, in windows of `length` tokens; while training each window's start is moved
+    at random by less than a window, so that an epoch is never cut like the one before."""
+
+    tokens: npt.NDArray[np.unsignedinteger]
+    length: int
+
+    def __len__(self) -> int:
+        return max(0, (len(self.tokens) - 1) // self.length - 1)
+
+    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
+        starts = indices * self.length
+        if draw is not None:
+            starts = starts + (draw.bits(PLACE, indices) % np.uint64(self.length)).astype(np.int64)
+        window = torch.from_numpy(self.tokens[starts[:, None] + np.arange(self.length + 1)].astype(np.int64))
+        return window[:, :-1].contiguous(), window[:, 1:].contiguous()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSet:
+    """A training set and held-out text. classes: 0 where the next token is what is asked for."""
+
+    train: TextSource
+    held_out: TextSource
+    vocabulary: int
+    length: int
+    classes: int
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def to(self, device: torch.device) -> TextSet:
+        return replace(self, device=device)
+
+    def training(self, draw: Draw, indices: Indices) -> tuple[Tensor, Tensor]:
+        """A training batch: tokens, and labels or next tokens."""
+        return self._moved(self.train.at(indices, draw))
+
+    def evaluation(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        """The same of the held-out text."""
+        return self._moved(self.held_out.at(indices, None))
+
+    def _moved(self, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        if self.device.type != "cuda":
+            return batch
+        tokens, answers = (t.pin_memory().to(self.device, non_blocking=True) for t in batch)
+        return tokens, answers
+
+
+def fold(data: TextSet, number: int, folds: int) -> TextSet:
+    """A set judged by every `folds`-th document of the training set, or by that part of its running text."""
+    train = data.train
+    if isinstance(train, Documents):
+        judged = np.arange(len(train)) % folds == number
+        parts = (Documents(tokens=train.tokens[w], labels=train.labels[w]) for w in (~judged, judged))
+    else:
+        assert isinstance(train, Running)
+        first, last = (len(train.tokens) * n // folds for n in (number, number + 1))
+        rest = np.concatenate([train.tokens[:first], train.tokens[last:]])
+        parts = (Running(tokens=part, length=train.length) for part in (rest, train.tokens[first:last]))
+    kept, held_out = parts
+    return replace(data, train=kept, held_out=held_out)

@@ -1,0 +1,79 @@
+"""Tokens of texts: bytes, or WordPiece and BPE vocabularies made by `tokenizers` from the training part."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from training.data import cache
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]  # padding is token 0
+LONGEST_WORD = 100  # characters; longer ones, such as lines of encoded files, are [UNK]
+
+
+def bytes_of(text: str) -> npt.NDArray[np.uint8]:
+    """UTF-8: a vocabulary of 256."""
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def wordpiece(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """A vocabulary as BERT has it: lower case, words cut at spaces and punctuation, [CLS] in front and [SEP] behind."""
+
+    def make() -> Tokenizer:
+        made = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
+        made.normalizer = normalizers.BertNormalizer(lowercase=True)
+        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        made.train_from_iterator(
+            texts, trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=SPECIAL, show_progress=False)
+        )
+        made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+        return made
+
+    return kept("wordpiece", texts, vocabulary, make)
+
+
+def bpe(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """Byte pairs as GPT-2 has them: any text can be written."""
+
+    def make() -> Tokenizer:
+        made = Tokenizer(models.BPE())
+        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        made.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        made.train_from_iterator(
+            texts, trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False)
+        )
+        return made
+
+    return kept("bpe", texts, vocabulary, make)
+
+
+def kept(kind: str, texts: Sequence[str], vocabulary: int, make) -> Tokenizer:
+    """The tokenizer made from these texts: from the cache, or made and kept there."""
+    name = hashlib.sha256("\0".join([kind, str(vocabulary), *texts]).encode()).hexdigest()[:16]
+    path = cache.folder() / f"{kind}-{name}.json"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}-{os.getpid()}")
+        make().save(str(aside))
+        aside.rename(path)
+    return Tokenizer.from_file(str(path))
+
+
+def documents(tokenizer: Tokenizer, texts: Sequence[str], length: int) -> npt.NDArray[np.uint16]:
+    """Tokens [texts, length]: cut at length, padded with 0."""
+    tokenizer.enable_truncation(length)
+    rows = np.zeros((len(texts), length), dtype=np.uint16)
+    for row, encoded in zip(rows, tokenizer.encode_batch(texts), strict=True):
+        row[: len(encoded.ids)] = encoded.ids
+    return rows
+
+
+def running(tokenizer: Tokenizer, text: str) -> npt.NDArray[np.uint16]:
+    """All tokens of one text."""
+    return np.array(tokenizer.encode(text).ids, dtype=np.uint16)

@@ -1,0 +1,82 @@
+"""Weights from a file, and layers that stay as they are."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from torch import Tensor, nn
+
+from training.config import Job
+
+HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
+SHOWN = 3  # names of a list in a message
+
+
+def load_weights(model: nn.Module, job: Job) -> None:
+    """Fills the model from the job's file; a last layer for another number of classes keeps its fresh weights.
+
+    Raises JobError with the names that are missing, that are too many, or whose shapes differ.
+    """
+    path = job.model.weights
+    assert path is not None
+    found, own = read(path, job), model.state_dict()
+    heads = {name for name in own if name.startswith(HEADS) and name in found and found[name].shape != own[name].shape}
+    found = {name: tensor for name, tensor in found.items() if name not in heads}
+    faults = {
+        "missing": own.keys() - found.keys() - heads,
+        "unexpected": found.keys() - own.keys() - {"bert.embeddings.position_ids"},  # a constant of older files
+        "of another shape": {name for name in own.keys() & found.keys() if own[name].shape != found[name].shape},
+    }
+    told = [f"{len(names)} {fault} ({some(names)})" for fault, names in faults.items() if names]
+    if told:
+        raise job.refusal("model.weights", f"{path} does not fit {job.model.kind}: {'; '.join(told)}")
+    model.load_state_dict({name: tensor for name, tensor in found.items() if name in own} | {n: own[n] for n in heads})
+
+
+def read(path: Path, job: Job) -> dict[str, Tensor]:
+    """The tensors of a .safetensors file, or of a .pt file in which there is nothing else."""
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise job.refusal("model.weights", f"{path} is not there") from error
+    except (OSError, RuntimeError, UnpicklingError, ValueError) as error:
+        why = str(error).splitlines()[0]
+        raise job.refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error
+
+
+def some(names: set[str]) -> str:
+    shown = sorted(names)[:SHOWN]
+    return ", ".join(shown) + (", …" if len(names) > SHOWN else "")
+
+
+class FrozenBatchNorm(nn.BatchNorm2d):
+    """Normalises by the statistics it was loaded with, while training too."""
+
+    def train(self, mode: bool = True) -> FrozenBatchNorm:
+        super().train(False)
+        return self
+
+
+def freeze(model: nn.Module, job: Job) -> None:
+    """Leaves the parameters whose names match out of training, and the statistics of such norms as they are."""
+    names = [name for name, _ in model.named_parameters()]
+    for pattern in job.model.freeze:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise job.refusal(
+                "model.freeze", f"{pattern!r} matches no parameter; there are {', '.join(names[:SHOWN])}, …"
+            )
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not any(fnmatchcase(name, pattern) for pattern in job.model.freeze))
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise job.refusal("model.freeze", "leaves no parameter to train")
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d) and not module.weight.requires_grad:
+            module.__class__ = FrozenBatchNorm
+            module.train(False)
