@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from infra import catalog
 from infra.catalog import drivers
 from infra.plan.plan import GroupPlan, StoragePlan
+from infra.plan.volumes import Scratch
 
 
 class _Told(BaseModel):
@@ -60,12 +61,45 @@ class Rdma(_Told):
     partition_index: int | None
 
 
+class Disks(_Told):
+    """Disks of a node's own as one file system, `mount`.
+
+    model: the NVMe model by which they are found; devices: their paths instead, where there is none. count: how many
+    there are. raid_level: None for a single one. chunk_kib: of the stripe. encrypted: by LUKS, with a key of the node.
+    """
+
+    name: str
+    mount: str
+    file_system: str
+    count: int
+    model: str = ""
+    devices: tuple[str, ...] = ()
+    raid_level: int | None = None
+    chunk_kib: int | None = None
+    encrypted: bool = False
+
+    @classmethod
+    def of(cls, plan: Scratch) -> Disks:
+        """What is told of planned scratch space; its disks encrypt by themselves."""
+        return cls(
+            name="scratch",
+            mount=plan.mount,
+            file_system=plan.file_system,
+            count=plan.disks,
+            model=plan.model,
+            raid_level=plan.raid_level,
+            chunk_kib=plan.chunk_kib,
+        )
+
+
 class Group(_Told):
     """Equal machines; gpu is None without one.
 
-    fabric_devices: the RDMA devices that each must show, 0 where nobody could say. rdma: None where the cloud sees to
-    the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's software, by
-    distribution; a node takes what stands under its own.
+    fabric_devices: the RDMA devices that each must show, 0 where nobody could say. fabric_installer: what brings the
+    fabric's driver and libraries to a node (infra/catalog/fabrics.csv), empty where nothing does. rdma: None where the
+    cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's
+    software, by distribution; a node takes what stands under its own. disks: what each node makes of its own disks.
+    mig: the slices that each of its GPUs is cut into.
     """
 
     name: str
@@ -76,7 +110,10 @@ class Group(_Told):
     fabric_devices: int = 0
     rdma: Rdma | None = None
     variables: dict[str, str] = {}
+    fabric_installer: dict[str, str] = {}
     drivers: dict[str, dict[str, Any]] = {}
+    disks: tuple[Disks, ...] = ()
+    mig: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, plan: GroupPlan) -> Group:
@@ -88,8 +125,16 @@ class Group(_Told):
             gpus_per_node=plan.gpus_per_node,
             fabric=plan.fabric,
             fabric_devices=plan.fabric_devices,
+            fabric_installer=_installer(plan.fabric),
             drivers=_locks(plan.gpu),
+            disks=(Disks.of(plan.scratch),) if plan.scratch else (),
+            mig=plan.mig,
         )
+
+
+def _installer(fabric: str) -> dict[str, str]:
+    row = drivers.load().fabric(fabric)
+    return row.told() if row else {}
 
 
 def _locks(gpu: str | None) -> dict[str, dict[str, Any]]:
@@ -103,19 +148,22 @@ class Storage(_Told):
     """Shared storage, and the path where jobs find it on every node.
 
     source: what is to be mounted there: of a `bucket` its name, of `lustre` its address (`<dns name>@tcp:/<mount
-    name>`); empty where the path is there as it is. options: of the mount, in the words of what mounts it.
+    name>`); empty where the path is there as it is. client: the program that the node mounts it with, empty where
+    nothing has to. options: of the mount, in the words of what mounts it.
     """
 
     name: str
     path: str
     kind: str = "folder"
     source: str = ""
+    client: str = ""
     options: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, plan: StoragePlan, source: str) -> Storage:
         """What is told of planned storage that nodes mount."""
-        return cls(name=plan.name, path=plan.mount, kind=plan.kind, source=source, options=plan.options)
+        client, options = plan.client, plan.options
+        return cls(name=plan.name, path=plan.mount, kind=plan.kind, source=source, client=client, options=options)
 
 
 class Store(_Told):

@@ -71,7 +71,7 @@ class DriverTuple:
 class FabricInstaller:
     """One row of fabrics.csv: what brings a fabric's driver and libraries to a node.
 
-    fabric: "efa", "erdma" or "doca" (InfiniBand). sha256: of the archive, None where a signed repository takes its
+    fabric: "efa", "erdma" or "infiniband" (DOCA-OFED). sha256: of the archive, None where a signed repository takes its
     place. plugin: the version of the NCCL plug-in inside.
     """
 
@@ -82,6 +82,11 @@ class FabricInstaller:
     source: str
     date: date
     notes: str = ""
+
+    def told(self) -> dict[str, str]:
+        """What a node needs to know of it, as plain JSON; without what is not known."""
+        versions = {"installer": self.installer, "sha256": self.sha256, "plugin": self.plugin}
+        return {part: version for part, version in versions.items() if version is not None}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from infra.plan.volumes import Scratch
+
 HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
 
 
@@ -25,6 +27,8 @@ class GroupPlan:
     count: how many were asked for. nodes: those whose names and addresses are known beforehand: none of a fleet's;
     fewer than `count` on this computer only where the network has no room, which a rule refuses. gpu: the catalogue's
     name of the GPU, None without one. fabric: the network between the nodes' GPUs, "tcp" without a special one.
+    scratch: the local disks of each node as one file system, None without any. mig: the slices that each GPU is cut
+    into, none for whole GPUs.
     """
 
     name: str
@@ -32,6 +36,8 @@ class GroupPlan:
     gpu: str | None
     gpus_per_node: int
     fabric: str
+    scratch: Scratch | None = None
+    mig: tuple[str, ...] = ()
     nodes: tuple[NodePlan, ...]
 
     @property
@@ -74,11 +80,15 @@ class LocalNetworkPlan(NetworkPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class StoragePlan:
-    """Storage that every node shares, and the path where it is mounted. options: of the mount."""
+    """Storage that every node shares, and the path where it is mounted.
+
+    client: the program that mounts it, empty where nothing has to. options: of the mount.
+    """
 
     name: str
     kind: str
     mount: str
+    client: str = ""
     options: tuple[str, ...] = ()
 
     @property

@@ -14,7 +14,7 @@ from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, u
 from infra.spec.nearest import hint
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Cidr, Count, Name, PublicKey, like
+from infra.spec.types import AbsolutePath, Cidr, Count, MigProfile, Name, PublicKey, like
 
 # The Region enum of pulumi-aws 7.51.1 without other partitions (China, GovCloud, European Sovereign, isolated ones):
 # their ARNs, endpoints and images differ.
@@ -102,6 +102,7 @@ class AwsNodes(Section):
     """Equal instances: `count` of them, or between `min` and `max` by the load of their GPUs.
 
     The group named `head` is the login machine. fabric: EFA between the nodes; preferred where the type has it.
+    mig: the slices that every GPU is cut into, such as [3g.20gb, 3g.20gb].
     """
 
     name: Name
@@ -116,6 +117,7 @@ class AwsNodes(Section):
     placement: Literal["auto", "apart"] = "auto"
     zone: Zone | None = None
     root: Root | None = None
+    mig: Annotated[tuple[MigProfile, ...], AfterValidator(at_least_one)] | None = None
 
     @model_validator(mode="after")
     def _one_way_to_count(self) -> AwsNodes:
@@ -138,11 +140,16 @@ class AwsNodes(Section):
 
 
 class Bucket(Section):
-    """An S3 bucket, mounted on every node. removable: `down` deletes it with all that it holds."""
+    """An S3 bucket, mounted on every node.
+
+    client: the program that mounts it; s3fs and rclone can rename and overwrite, and are slower for it. removable:
+    `down` deletes it with all that it holds.
+    """
 
     name: Name
     kind: Literal["bucket"]
     mount: AbsolutePath
+    client: Literal["mountpoint", "s3fs", "rclone"] = "mountpoint"
     removable: Flag = False
 
 

@@ -66,5 +66,7 @@ def strangers_to_eks(spec: AwsSpec) -> Iterator[Mistake]:
     for i, group in enumerate(spec.nodes):
         if group.name == "head":
             yield ("nodes", i, "name"), "cannot be 'head' beside `eks`: people come by its API; choose another name"
+        if group.mig is not None:
+            yield ("nodes", i, "mig"), "cannot stand beside `eks`, whose image brings the driver; leave it out"
         if group.count is None:
             yield ("nodes", i, "min"), "cannot stand beside `eks`, where nothing follows the load yet; give `count`"

@@ -13,6 +13,8 @@ from infra.spec.nearest import hint
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted, shown
 
+MIG_PROFILE = r"\d+g\.\d+gb(\+me)?"  # NVIDIA Multi-Instance GPU User Guide, "GPU instance"
+
 NAME_LENGTH = 32  # leaves room for "-<number>" and a cloud's prefix within the 63 characters of a host name (RFC 1123)
 
 
@@ -84,6 +86,7 @@ AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 PublicKey = Annotated[str, AfterValidator(checked_public_key)]
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
 Address = Annotated[IPv4Address, BeforeValidator(_address)]
+MigProfile = Annotated[str, AfterValidator(like(MIG_PROFILE, "MIG profile such as 3g.20gb"))]
 Port = Annotated[int, Strict(), Field(ge=1, le=65535)]
 Count = Annotated[int, Strict(), Field(ge=1)]
 UsdLimit = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]

@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import apt_repository
+import installers
 import nvidia_packages
 from ssh_hosts import Played, Site, make_package
 
@@ -22,7 +23,7 @@ from infra import catalog
 from infra.catalog import drivers
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_USER, NodeSpec
-from infra.handover import Handover
+from infra.handover import Disks, Handover, Storage
 from ops import nodes
 
 PORT = 8099
@@ -41,17 +42,29 @@ Before=sysinit.target
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/usr/bin/python3 /usr/local/lib/standin/standin_gpu.py hardware
+ExecStart=/usr/bin/python3 /usr/local/lib/standin/standin_disks.py hardware
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """A model of standin_gpu.py, its name in the tables, how many of it, and the distribution that it claims to be."""
+    """A model of standin_gpu.py, its name in the tables, how many of it, and the distribution that it claims to be.
+
+    fabric: the network between such nodes. cards: the names of the fabric's own below /sys/class/infiniband. mig: the
+    slices that each GPU is to be cut into. devices: what is on each disk. disks, storage: what is to be
+    made and mounted.
+    """
 
     model: str
     gpu: str
     count: int
     distribution: str
+    fabric: str = "tcp"
+    cards: tuple[str, ...] = ()
+    mig: tuple[str, ...] = ()
+    devices: dict[str, str] = field(default_factory=dict)
+    disks: tuple[Disks, ...] = ()
+    storage: tuple[Storage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +84,15 @@ class GpuMachine:
             "nvidia_sources_cuda_key": cuda.fingerprint,
             "nvidia_sources_toolkit_key": toolkit.fingerprint,
             "nvidia_driver_may_reboot": True,
+            "efa_source": f"http://{GATEWAY}:{PORT}/installers",
+            "erdma_source": f"http://{GATEWAY}:{PORT}/installers",
+            "mounts_mountpoint_source": f"http://{GATEWAY}:{PORT}/installers",
         }
         return self.site.play(playbook, **{**sources, **settings})
 
     def run(self, line: str, *, fails: bool = False) -> str:
         """What a command line says on the machine as root."""
-        told = Handover.model_validate(known(self.site.handover))
+        told = Handover.model_validate(self.site.handover)
         answer = nodes.run(told, told.nodes[0], f"sudo sh -c '{line}'")
         assert fails or answer.returncode == 0, f"{line}: {answer.stderr}{answer.stdout}"
         return (answer.stdout + answer.stderr).strip()
@@ -103,12 +119,6 @@ class GpuMachine:
         file.write_text(json.dumps({**json.loads(file.read_text()), **state}))
 
 
-def known(handover: dict[str, Any]) -> dict[str, Any]:
-    """The handover as the command line reads it, which knows no drivers."""
-    groups = [{name: value for name, value in group.items() if name != "drivers"} for group in handover["groups"]]
-    return {**handover, "groups": groups}
-
-
 @contextmanager
 def running(folder: Path, hardware: Hardware) -> Iterator[GpuMachine]:
     """One booted machine with its GPUs, and nothing of it afterwards."""
@@ -120,12 +130,13 @@ def running(folder: Path, hardware: Hardware) -> Iterator[GpuMachine]:
     keys = tuple(apt_repository.Key(name) for name in ("cuda", "toolkit", "archive"))
     repositories = folder / "repositories"
     fill(repositories, hardware.distribution, keys)
+    installer = fabric_installer(repositories / "installers", hardware.fabric)
     try:
         machine.create(spec)
         with served(repositories):
             root = spec.folder / "disk" / "root"
             furnish(root, hardware, keys[2])
-            handed = Site(folder, (), handover(spec, hardware), make_package(folder / "training"))
+            handed = Site(folder, (), handover(spec, hardware, installer), make_package(folder / "training"))
             found = GpuMachine(handed, root, repositories, keys)
             found.run("systemctl daemon-reload && systemctl start standin-hardware")
             yield found
@@ -143,6 +154,14 @@ def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) 
     apt_repository.write(folder / "toolkit/stable/deb/amd64", nvidia_packages.toolkit(), toolkit, "NVIDIA")
     (folder / "toolkit/gpgkey").write_bytes(toolkit.public)
     apt_repository.write(folder / "archive", nvidia_packages.archive(), archive, "Debian")
+
+
+def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:
+    """The locked installer of a fabric, with a stand-in in its place."""
+    row = drivers.load().fabric(fabric)
+    if row is None or fabric not in installers.ARCHIVES:
+        return row.told() if row else {}
+    return {**row.told(), "sha256": installers.write(folder, fabric, row.installer)}
 
 
 @contextmanager
@@ -167,8 +186,15 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
     """The stand-ins, the distribution's archive, and the name that the distribution goes by."""
     files = {
         "usr/local/lib/standin/standin_gpu.py": (HERE / "standin_gpu.py").read_text(),
+        "usr/local/lib/standin/standin_disks.py": (HERE / "standin_disks.py").read_text(),
+        "usr/local/sbin/blkid": nvidia_packages.program("blkid", "standin_disks"),
+        "usr/local/sbin/mount": nvidia_packages.program("mount", "standin_disks"),
+        "var/lib/standin/disks.json": json.dumps(hardware.devices),
+        "usr/local/lib/standin/standin_mig.py": (HERE / "standin_mig.py").read_text(),
         "usr/local/sbin/modinfo": nvidia_packages.program("modinfo"),
-        "var/lib/standin/gpu.json": json.dumps({"model": hardware.model, "count": hardware.count}),
+        "var/lib/standin/gpu.json": json.dumps(
+            {"model": hardware.model, "count": hardware.count, "cards": hardware.cards}
+        ),
         "etc/systemd/system/standin-hardware.service": HARDWARE,
         "usr/share/keyrings/archive.asc": archive.public.decode(),
         "etc/apt/sources.list.d/archive.sources": f"Types: deb\nURIs: http://{GATEWAY}:{PORT}/archive/\nSuites: /\n"
@@ -178,16 +204,26 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    (root / "usr/local/sbin/modinfo").chmod(0o755)
+    for tool in (root / "usr/local/sbin").iterdir():
+        tool.chmod(0o755)
+    for storage in hardware.storage:
+        (root / "var/lib/standin/content" / storage.source).mkdir(parents=True)
     wants = root / "etc/systemd/system/sysinit.target.wants"
     wants.mkdir(exist_ok=True)
     (wants / "standin-hardware.service").symlink_to("../standin-hardware.service")
 
 
-def handover(spec: NodeSpec, hardware: Hardware) -> dict[str, Any]:
+def handover(spec: NodeSpec, hardware: Hardware, installer: dict[str, str]) -> dict[str, Any]:
     gpu = catalog.load().gpu(hardware.gpu)
     locks = drivers.load().by_distribution(gpu)
-    group = {"name": "gpu", "count": 1, "gpu": gpu.name, "gpus_per_node": hardware.count, "fabric": "none"}
+    group = {"name": "gpu", "count": 1, "gpu": gpu.name, "gpus_per_node": hardware.count}
+    fabric = {
+        "fabric": hardware.fabric,
+        "fabric_devices": len(hardware.cards),
+        "fabric_installer": installer,
+        "mig": hardware.mig,
+        "disks": [disks.model_dump(mode="json") for disks in hardware.disks],
+    }
     told = {distribution: row.told() for distribution, row in locks.items()}
     node = {"name": spec.name, "group": "gpu", "address": ADDRESS, "port": 22, "host_key": spec.host_key, "prefix": "/"}
     keys = {"key_file": str(spec.site / "key"), "known_hosts_file": str(spec.site / "known_hosts")}
@@ -198,8 +234,8 @@ def handover(spec: NodeSpec, hardware: Hardware) -> dict[str, Any]:
         "region": None,
         "access": {"user": MACHINE_USER, **keys},
         "nodes": [node],
-        "groups": [{**group, "drivers": told}],
-        "storage": [],
+        "groups": [{**group, **fabric, "drivers": told}],
+        "storage": [storage.model_dump(mode="json") for storage in hardware.storage],
         "store": {"host": "control", "address": GATEWAY},
         "environment": {"python": sys.executable},
     }

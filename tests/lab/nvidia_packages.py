@@ -18,8 +18,8 @@ SHARE = "/usr/share/standin"
 IDLE = "/bin/sleep infinity"
 
 
-def program(verb: str) -> str:
-    return f'#!/bin/sh\nexec python3 /usr/local/lib/standin/standin_gpu.py {verb} "$@"\n'
+def program(verb: str, module: str = "standin_gpu") -> str:
+    return f'#!/bin/sh\nexec python3 /usr/local/lib/standin/{module}.py {verb} "$@"\n'
 
 
 def unit(command: str, check: str = "/bin/true") -> str:
@@ -69,6 +69,17 @@ def archive() -> Iterator[Package]:
     yield Package(name="dkms", version="3.0.11-1", files={"/usr/sbin/dkms": program("dkms")})
     headers = {f"/usr/src/linux-headers-{kernel}/Makefile": "\n"}
     yield Package(name=f"linux-headers-{kernel}", version="1-1", files=headers)
+    extra = {f"{SHARE}/modules-extra": "ib_uverbs ib_umad\n"}
+    yield Package(name=f"linux-modules-extra-{kernel}", version="1-1", files=extra)
+    yield Package(name="cmake", version="3.25.1-1", files={"/usr/bin/cmake": "#!/bin/sh\n"})
+    yield Package(name="g++", version="4:12.2.0-3")
+    for name, tool in (("mdadm", "mdadm"), ("xfsprogs", "mkfs.xfs"), ("cryptsetup-bin", "cryptsetup")):
+        yield Package(name=name, version="4.2-1", files={f"/usr/sbin/{tool}": program(tool, "standin_disks")})
+    client = program("bucket", "standin_disks")
+    yield Package(name="s3fs", version="1.93-1", files={"/usr/sbin/mount.fuse.s3fs": client})
+    yield Package(name="rclone", version="1.60.1-1", files={"/usr/bin/rclone": client})
+    for name in ("fuse", "fuse3", "libfuse2"):
+        yield Package(name=name, version="3.14.0-1")
     yield Package(name="linux-image-6.99.0-next", version="6.99-1")
     yield Package(name="docker.io", version="20.10.24-1", files={"/lib/systemd/system/docker.service": unit(IDLE)})
     yield Package(name="infiniband-diags", version="44.0-2")

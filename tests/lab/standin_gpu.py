@@ -1,8 +1,9 @@
 """The GPUs of a lab machine: what stands in for nvidia-smi, modinfo, dkms, dcgmi and the fabric manager there.
 
 Runs inside the machine with its own Python. What hardware there is says /var/lib/standin/gpu.json, such as
-{"model": "a100", "count": 8, "faults": ["lost:3"]}; a test edits that file. Which versions are installed say the files
-that the stand-in packages bring. Texts and exit codes are those of the real programs, as people's reports show them.
+{"model": "a100", "count": 8, "cards": ["rdmap0s31"], "faults": ["lost:3"]}; a test edits that file. Which versions
+are installed say the files that the stand-in packages bring. Texts and exit codes are those of the real programs, as
+people's reports show them.
 """
 
 import json
@@ -10,6 +11,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import standin_mig
 
 STATE, RUN = Path("/var/lib/standin"), Path("/run/standin")
 SHARE = Path("/usr/share/standin")
@@ -27,7 +30,7 @@ MODELS = {
 def state():
     told = json.loads((STATE / "gpu.json").read_text())
     keys = ("id", "name", "capability", "flavours", "switch", "fabric")
-    return {"faults": [], **told, **dict(zip(keys, MODELS[told["model"]], strict=True))}
+    return {"faults": [], "cards": [], **told, **dict(zip(keys, MODELS[told["model"]], strict=True))}
 
 
 def installed(what):
@@ -57,8 +60,11 @@ def hardware():
         for name, text in (("vendor", "0x10de"), ("device", f"0x{device}"), ("class", kind)):
             write(RUN / "pci" / slot / name, text + "\n")
     graft(RUN / "pci", "/sys/bus/pci/devices")
+    for card in there["cards"]:
+        write(RUN / "class/infiniband" / card / "node_type", "4: RNIC\n")
     if there["switch"] == "nvlink5":
         write(RUN / "class/infiniband/mlx5_0/device/vpd", "ConnectX-7 SW_MNG\n")
+    if (RUN / "class").exists():
         graft(RUN / "class", "/sys/class")
     load()
 
@@ -127,6 +133,8 @@ def nvidia_smi(arguments):
         print(words)
         return code
     there, (option, _, asked) = state(), (arguments or [""])[0].partition("=")
+    if "mig" in arguments or "-mig" in arguments:
+        return standin_mig.nvidia_smi(arguments, there)
     if option == "--query-compute-apps":
         print("\n".join(map(str, there.get("computing", []))))
     elif option in ("--query-gpu", "--query-remapped-rows"):
@@ -142,6 +150,7 @@ def nvidia_smi(arguments):
     elif option == "-L":
         for i in gpus:
             print(f"GPU {i}: {there['name']} (UUID: GPU-{i:08d})")
+            print(standin_mig.listed(i), end="")
     return 0
 
 
@@ -154,6 +163,8 @@ def figure(there, gpu, name):
         "index": str(gpu),
         "name": there["name"],
         "compute_cap": there["capability"],
+        "mig.mode.current": standin_mig.mode(there, gpu),
+        "mig.mode.pending": standin_mig.mode(there, gpu),
         "persistence_mode": "Disabled" if broken else "Enabled",
         "ecc.errors.uncorrected.volatile.total": "3" if broken else "0",
     }.get(name, "[N/A]")

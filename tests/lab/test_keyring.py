@@ -14,7 +14,7 @@ import pytest
 from apt_repository import Key
 from ssh_hosts import PLAYBOOKS
 
-SCRIPT = PLAYBOOKS / "roles/nvidia_sources/files/keyring.py"
+SCRIPT = PLAYBOOKS / "roles/signing_keys/files/keyring.py"
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ QUEUE_SECONDS = 3600  # an announcement of two minutes is of no use an hour late
 
 # Mountpoint for S3, "Configuring Mountpoint": else only who mounts sees files, and nobody removes any. FSx for Lustre
 # User Guide, "Mounting your file system automatically".
-MOUNTPOINT_OPTIONS = ("allow-other", "allow-delete")
+BUCKET_OPTIONS = {"mountpoint": ("allow-other", "allow-delete"), "s3fs": ("allow_other",), "rclone": ()}
 LUSTRE_OPTIONS = ("relatime", "flock")
 
 # EC2 User Guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor Capacity
@@ -82,8 +82,14 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan
     match item:
         case spec.Bucket():
             retention = _retention(removable=item.removable)
-            options = MOUNTPOINT_OPTIONS
-            return BucketPlan(name=item.name, kind=item.kind, mount=item.mount, options=options, retention=retention)
+            return BucketPlan(
+                name=item.name,
+                kind=item.kind,
+                mount=item.mount,
+                client=item.client if asked.eks is None else "",
+                options=BUCKET_OPTIONS[item.client],
+                retention=retention,
+            )
         case spec.Lustre():
             return LustrePlan(
                 name=item.name,

@@ -102,6 +102,7 @@ def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupP
         image=_image(asked, kind),
         root=refusals.decided(f"{here}.root", partial(_root, group.root, role, disks), _root(None, role, disks)),
         scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0, mount=disks.scratch),
+        mig=group.mig or (),
         metadata_hop_limit=METADATA_HOP_LIMIT,
         tags={"gpufleet:group": group.name},
     )

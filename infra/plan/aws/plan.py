@@ -19,7 +19,7 @@ from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
 from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan, StoragePlan
 from infra.plan.subnets import Kind
-from infra.plan.volumes import Scratch, Volume
+from infra.plan.volumes import Volume
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,6 @@ class AwsGroupPlan(GroupPlan):
     placement: Placement
     image: ImagePlan
     root: Volume
-    scratch: Scratch | None
     metadata_hop_limit: int
     tags: Mapping[str, str]
 
@@ -177,7 +176,7 @@ class Retention:
 class BucketPlan(StoragePlan):
     """A bucket, versioned, encrypted with the stack's key, closed to the public, reached by TLS only.
 
-    Mounted by Mountpoint for S3, which neither renames nor overwrites: data sets, and checkpoints that the job commits.
+    Mountpoint for S3 neither renames nor overwrites: good for data sets, and for checkpoints that the job commits.
     """
 
     retention: Retention

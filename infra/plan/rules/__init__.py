@@ -11,6 +11,7 @@ from infra.plan.rules import (
     drivers,
     local,
     machines,
+    mig,
     names,
     storage,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "drivers",
     "local",
     "machines",
+    "mig",
     "names",
     "storage",
 ]

@@ -125,6 +125,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[0].market.placement_group",
         "is in us-east-2, and the cluster is in us-east-1",
     ),
+    "mig-layout-fits-the-gpu": (
+        {"nodes": group(mig="[4g.20gb, 3g.20gb]", fabric="none")},
+        {"nodes": group(mig="[4g.20gb, 4g.20gb]", fabric="none")},
+        "error",
+        "nodes[0].mig",
+        "4g.20gb and 4g.20gb do not fit on A100-SXM4-40GB together",
+    ),
+    "mig-has-no-fabric": (
+        {"nodes": group(mig="[7g.40gb]", fabric="none")},
+        {"nodes": group(mig="[7g.40gb]")},
+        "error",
+        "nodes[0].fabric",
+        "slices of a GPU do not use it",
+    ),
     "two-groups-share-no-reservation": (
         {"nodes": group(market=RESERVED)[:-1] + ", " + group(name="b", market=RESERVED.replace("f0}", "f1}"))[1:]},
         {"nodes": group(market=RESERVED)[:-1] + ", " + group(name="b", market=RESERVED)[1:]},

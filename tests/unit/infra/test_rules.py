@@ -131,4 +131,6 @@ def test_a_finding_is_one_line_with_file_and_line(project: Project) -> None:
 def test_every_rule_has_its_cases() -> None:
     of_this_computer = {name for name, rule in RULES.items() if issubclass(LocalPlan, rule.kind)}
 
-    assert of_this_computer == {*CASES, "budget-holds"}
+    about_gpus = {name for name in RULES if name.startswith("mig-")}  # their cases: tests/unit/aws
+
+    assert of_this_computer == {*CASES, "budget-holds", *about_gpus}

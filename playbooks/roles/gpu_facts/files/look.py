@@ -1,7 +1,8 @@
 """Run on a node as root: prints what there is of GPUs, without any package and without loading a driver, as JSON.
 
-{"gpus","switches","secure_boot","busy"}. switches: "none", "nvswitch" (a PCI device of its own) or "nvlink5" (seen only
-as an InfiniBand card whose vital product data says SW_MNG). busy: the processes that compute on a GPU.
+{"gpus","switches","secure_boot","busy","sliced"}. switches: "none", "nvswitch" (a PCI device of its own) or
+"nvlink5" (seen only as an InfiniBand card whose vital product data says SW_MNG). busy: the processes that compute on a
+GPU. sliced: whether any GPU is cut by MIG.
 Sources: PCI class codes of displays; device ids 1af1 (A100) and 22a3 (H100), NVIDIA/gpu-driver-container.
 """
 
@@ -30,16 +31,29 @@ def secure_boot():
     return variable.exists() and variable.read_bytes()[-1] == 1
 
 
-def busy():
-    ask = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"]
+def smi(query):
+    """The answer of nvidia-smi; none before there is a driver."""
+    ask = ["nvidia-smi", query, "--format=csv,noheader"]
     try:
         answer = subprocess.run(ask, capture_output=True, text=True, timeout=30, check=False)
-    except FileNotFoundError:  # no driver yet
-        return []
-    return sorted({int(pid) for pid in answer.stdout.split() if pid.isdigit()}) if answer.returncode == 0 else []
+    except FileNotFoundError:
+        return ""
+    return answer.stdout if answer.returncode == 0 else ""
+
+
+def busy():
+    return sorted({int(pid) for pid in smi("--query-compute-apps=pid").split() if pid.isdigit()})
 
 
 classes = list(nvidia_classes())
-switches = "nvswitch" if BRIDGE in classes else "nvlink5" if has_nvlink5() else "none"
-gpus = sum(kind in DISPLAYS for kind in classes)
-print(json.dumps({"gpus": gpus, "switches": switches, "secure_boot": secure_boot(), "busy": busy()}))
+print(
+    json.dumps(
+        {
+            "gpus": sum(kind in DISPLAYS for kind in classes),
+            "switches": "nvswitch" if BRIDGE in classes else "nvlink5" if has_nvlink5() else "none",
+            "secure_boot": secure_boot(),
+            "busy": busy(),
+            "sliced": "Enabled" in smi("--query-gpu=mig.mode.current").split(),
+        }
+    )
+)

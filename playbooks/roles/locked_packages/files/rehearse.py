@@ -3,15 +3,17 @@
 Arguments: WANTED (name → version pattern), ASTRAY (names), NAMES (regular expressions) and DRIVER (a version), as JSON.
 What is astray follows to the driver's version, or goes if the repository has none of it; both stand in `install` and
 `remove`. moves: the installed packages that would change or go. problems: why it must not run, one line each: no kernel
-may come along, and nothing may go but what the lock rules. Where the package lists know too little they are read anew,
-with any error as an error: apt would go on with old lists and a warning.
+may come along, nothing may go but what the lock rules, and all of it must fit on the disk. Where the package lists
+know too little they are read anew, with any error as an error: apt would go on with old lists and a warning.
 """
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
+GIB = 1024**3
 wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
 locked = re.compile("|".join(names))
 FREELY = ("--allow-downgrades", "--allow-change-held-packages", "--option", "APT::Ignore-Hold=true")
@@ -29,6 +31,15 @@ def offered(name):
     return any(line.split("|")[1].strip().startswith(f"{driver}-") for line in listing.splitlines())
 
 
+def needed_bytes(packages):
+    """What they take while they are installed: the archives, and what is in them (Installed-Size counts in KiB)."""
+    if not packages:
+        return 0
+    told = subprocess.run(["apt-cache", "show", *packages], capture_output=True, text=True, check=True).stdout
+    sizes = re.findall(r"^(Installed-Size|Size): (\d+)$", told, re.MULTILINE)
+    return sum(int(size) * (1024 if kind == "Installed-Size" else 1) for kind, size in sizes)
+
+
 def rehearsed():
     followers = {name: offered(name) for name in astray if name not in wanted}
     everything = {**wanted, **{name: f"{driver}-*" for name in followers if followers[name]}}
@@ -36,14 +47,19 @@ def rehearsed():
     remove = [name for name in followers if not followers[name]]
     asked = [*install, *(f"{name}-" for name in remove)]
     told, problems = apt_get("--simulate", "--yes", "--no-install-recommends", *FREELY, "install", *asked)
-    moves = []
+    moves, comes = [], []
     for action, name, *rest in (line.split() for line in told.splitlines() if line.startswith(("Inst", "Remv"))):
+        if action == "Inst":
+            comes.append(f"{name}={next(word for word in rest if word.startswith('(')).strip('(')}")
         if action == "Remv" or rest[0].startswith("["):  # [the version that is installed]
             moves.append(name)
         if action == "Remv" and not locked.fullmatch(name):
             problems.append(f"{name} would be removed")
         if action == "Inst" and name.startswith("linux-image-"):
             problems.append(f"{name} would be installed, and the node boot into a kernel without its driver")
+    needed, free = needed_bytes(comes), shutil.disk_usage("/usr").free
+    if needed > free:
+        problems.append(f"they need {needed / GIB:.1f} GiB, and {free / GIB:.1f} GiB are free at /usr")
     return {"problems": problems, "install": install, "remove": remove, "moves": moves}
 
 

@@ -1,0 +1,68 @@
+"""GPUs that are cut into slices: once, again at every boot, never under a job, and whole again when nobody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from gpu_machines import GpuMachine, Hardware, lacking, running
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+
+CUT = Hardware(
+    model="a100", gpu="A100-SXM4-80GB", count=2, distribution="debian12", mig=("4g.40gb", "2g.20gb", "1g.10gb")
+)
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+    folder = tmp_path_factory.mktemp("m")
+    if reason := lacking(folder):
+        pytest.skip(reason)
+    with running(folder, CUT) as found:
+        played = found.play()
+        assert played.code == 0, played.output
+        yield found
+
+
+def cut(node: GpuMachine) -> list[str]:
+    """The profiles of every slice on the node."""
+    lines = (line.split() for line in node.run("nvidia-smi -L").splitlines())
+    return [words[1] for words in lines if words[0] == "MIG"]
+
+
+def test_every_gpu_has_the_slices_that_were_asked(node: GpuMachine) -> None:
+    assert sorted(cut(node)) == sorted(CUT.mig * 2)
+
+
+def test_a_second_run_changes_nothing(node: GpuMachine) -> None:
+    again = node.play()
+
+    assert (again.code, again.changed) == (0, 0), again.output
+
+
+def test_slices_come_back_with_the_next_boot(node: GpuMachine) -> None:
+    node.run("rm /run/standin/mig.json; systemctl restart gpufleet-mig")
+
+    assert sorted(cut(node)) == sorted(CUT.mig * 2)
+
+
+def test_only_the_gpu_that_is_cut_otherwise_is_cut_anew_and_never_under_a_job(node: GpuMachine) -> None:
+    node.run("nvidia-smi mig -i 1 -dgi")
+    node.computes(4711)
+
+    refused = node.play()
+    node.computes()
+    healed = node.play()
+
+    assert "process 4711 computes on a GPU, and GPU 1 must be cut into 4g.40gb, 2g.20gb, 1g.10gb" in refused.output
+    assert healed.code == 0, healed.output
+    assert sorted(cut(node)) == sorted(CUT.mig * 2)
+    assert node.run("systemctl is-active nvidia-dcgm nvidia-dcgm-exporter").split() == ["active", "active"]
+
+
+def test_gpus_are_whole_again_when_the_stack_asks_for_no_slices(node: GpuMachine) -> None:
+    played = node.play(mig_layout=[])
+
+    assert played.code == 0, played.output
+    assert cut(node) == []

@@ -1,0 +1,101 @@
+"""A machine without GPUs makes file systems of its own disks and mounts buckets, keeps them, and destroys nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import installers
+import pytest
+from gpu_machines import GpuMachine, Hardware, lacking, running
+from ssh_hosts import Played
+
+from infra.handover import Disks, Storage
+from infra.plan.volumes import scratch
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+
+SCRATCH = scratch(disks=2, disk_gb=1000)
+KEPT = Disks(name="kept", mount="/kept", file_system="xfs", count=1, devices=("/dev/sdf",), encrypted=True)
+OLD = {"/dev/nvme1n1": "", "/dev/nvme2n1": "", "/dev/sdf": ""}
+HEAD = Hardware(
+    model="t4",
+    gpu="T4",
+    count=0,
+    distribution="debian12",
+    devices=OLD,
+    disks=(*(Disks.of(each) for each in [SCRATCH] if each), KEPT),
+    storage=(
+        Storage(name="data", path="/data", kind="bucket", source="a", client="mountpoint", options=("allow-delete",)),
+        Storage(name="runs", path="/srv/all-runs", kind="bucket", source="b", client="rclone"),
+        Storage(name="more", path="/more", kind="bucket", source="c", client="s3fs", options=("allow_other",)),
+    ),
+)
+VERSION = "1.24.0"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+    folder = tmp_path_factory.mktemp("d")
+    if reason := lacking(folder):
+        pytest.skip(reason)
+    with running(folder, HEAD) as found:
+        played = play(found)
+        assert played.code == 0, played.output
+        yield found
+
+
+def play(node: GpuMachine) -> Played:
+    sha256 = installers.write(node.repositories / "installers", "mountpoint", VERSION)
+    return node.play(mounts_mountpoint_sha256=sha256)
+
+
+def on_disks(node: GpuMachine) -> dict[str, str]:
+    return json.loads((node.root / "var/lib/standin/disks.json").read_text())
+
+
+def test_local_disks_are_one_stripe_and_kept_ones_are_encrypted(node: GpuMachine) -> None:
+    there = on_disks(node)
+
+    assert there["/dev/nvme1n1"] == there["/dev/nvme2n1"] == "linux_raid_member"
+    assert there["/dev/md/scratch"] == there["/dev/mapper/kept"] == "xfs"
+    assert there["/dev/sdf"] == "crypto_LUKS"
+    assert node.run("stat -c %a /etc/gpufleet/keys /etc/gpufleet/keys/kept").split() == ["700", "400"]
+
+
+def test_everything_is_mounted_with_its_options(node: GpuMachine) -> None:
+    for path in ("/scratch", "/kept", "/data", "/srv/all-runs", "/more"):
+        node.run(f"mountpoint --quiet {path}")
+    options = (node.root / "var/lib/standin/content/a.options").read_text()
+    assert "allow-delete" in options
+    assert "uid=1000" in options
+
+
+def test_a_second_run_changes_nothing(node: GpuMachine) -> None:
+    again = play(node)
+
+    assert (again.code, again.changed) == (0, 0), again.output
+
+
+def test_what_is_unmounted_comes_back_with_what_was_on_it(node: GpuMachine) -> None:
+    node.run("touch /scratch/mine && umount /scratch && systemctl stop data.mount")
+
+    healed = play(node)
+
+    assert healed.code == 0, healed.output
+    assert node.run("ls /scratch; mountpoint /data").startswith("mine")
+
+
+def test_a_disk_that_holds_something_is_refused_and_not_formatted(node: GpuMachine) -> None:
+    before = on_disks(node)
+    node.run("umount /scratch")
+    (node.root / "var/lib/standin/disks.json").write_text(json.dumps({**before, "/dev/md/scratch": "ext4"}))
+
+    refused = play(node)
+    there = on_disks(node)
+    (node.root / "var/lib/standin/disks.json").write_text(json.dumps(before))
+    healed = play(node)
+
+    assert "/dev/md/scratch holds ext4: look at it, and free it with `wipefs --all /dev/md/scratch`" in refused.output
+    assert there["/dev/md/scratch"] == "ext4"
+    assert healed.code == 0, healed.output
