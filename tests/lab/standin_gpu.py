@@ -17,6 +17,7 @@ import standin_mig
 STATE, RUN = Path("/var/lib/standin"), Path("/run/standin")
 SHARE = Path("/usr/share/standin")
 PROC = Path("/proc/driver")
+CARD_DRIVERS = {"rdmap": "efa", "erdma": "erdma", "mlx5": "mlx5_core"}  # by what their cards are called
 # PCI id, name, compute capability, module flavours that bind, kind of NVSwitch, whether `-q` tells of a fabric
 MODELS = {
     "v100": ("1db5", "Tesla V100-SXM2-32GB", "7.0", ("proprietary",), None, False),
@@ -61,7 +62,12 @@ def hardware():
             write(RUN / "pci" / slot / name, text + "\n")
     graft(RUN / "pci", "/sys/bus/pci/devices")
     for card in there["cards"]:
-        write(RUN / "class/infiniband" / card / "node_type", "4: RNIC\n")
+        place = RUN / "class/infiniband" / card
+        write(place / "ports/1/state", "4: ACTIVE\n")
+        driver = RUN / "drivers" / next(name for prefix, name in CARD_DRIVERS.items() if card.startswith(prefix))
+        driver.mkdir(parents=True, exist_ok=True)
+        (place / "device").mkdir(exist_ok=True)
+        (place / "device/driver").symlink_to(driver)
     if there["switch"] == "nvlink5":
         write(RUN / "class/infiniband/mlx5_0/device/vpd", "ConnectX-7 SW_MNG\n")
     if (RUN / "class").exists():

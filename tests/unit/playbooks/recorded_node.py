@@ -36,6 +36,7 @@ class Gpu:
     brake: str = "Not Active"
     fabric: tuple[str, str] = ("Completed", "Success")
     diagnosis: str = "Pass"
+    slices: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +97,8 @@ class Recorded(Node):
             "remapped_rows.failure": lambda gpu: gpu.remapped[1],
             "remapped_rows.uncorrectable": lambda gpu: gpu.remapped[2],
         }
+        if line == "nvidia-smi -L":
+            return "".join(f"GPU {i}: {gpu.name} (UUID: GPU-{i})\n{gpu.slices}" for i, gpu in self.gpus.items())
         if line == "nvidia-smi -q":
             entry = "GPU 00000000:10:00.0\n    Fabric\n        State    : {}\n        Status   : {}\n"
             return "".join(entry.format(*gpu.fabric) for gpu in self.gpus.values())
@@ -161,6 +164,7 @@ def recorded(
         "/etc/os-release": f'ID={release}\nVERSION_ID="{version}"\n',
         LOADED: f"NVRM version: NVIDIA UNIX {kind}  {DRIVER}  Release Build\n",
         CDI: f"kind: nvidia.com/gpu\ndevices:\n{devices}  - name: all\n  - hostPath: /usr/lib/libcuda.so.{DRIVER}\n",
+        "/proc/self/mountinfo": "36 25 259:0 / /scratch rw,noatime - xfs /dev/md0 rw\n",
         f"{PACKAGE}/MANIFEST": MANIFEST,
         f"/boot/vmlinuz-{KERNEL}": "",
         "/boot/vmlinuz-6.8.0-999-aws": "",  # older than 1021, though not in the order of the alphabet
@@ -190,11 +194,14 @@ def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
         "package": "/opt/gpufleet/current",
         "python": "/opt/env/bin/python",
         "storage": ["/data"],
+        "mounts": ["/scratch"],
+        "mig": [],
         "disks": {"/var/lib/gpufleet": 50},
         "gpus": len(of.gpus),
         "fabric": {"name": "none", "devices": 0},
         "drivers": {"ubuntu2404": lock, "debian12": lock},
         "locked_names": LOCKED_NAMES,
+        "engine": "docker",
         "image": "",
         "all_reduce": {},
         "all_reduce_gb_per_s": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import checks
@@ -30,6 +31,7 @@ V100 = Gpu(name="Tesla V100-SXM2-32GB", compute_cap="7.0", remapped=("[N/A]", "[
 T4 = Gpu(name="Tesla T4", compute_cap="7.5", remapped=("[N/A]", "[N/A]", "[N/A]"), lanes="8", fabric=("N/A", "N/A"))
 A10G = Gpu(name="NVIDIA A10G", compute_cap="8.6", uncorrected="0", fabric=("N/A", "N/A"))
 B200 = Gpu(name="NVIDIA B200", compute_cap="10.0")
+SLICE = "  MIG 3g.20gb     Device  {}: (UUID: MIG-1-2)\n"
 IMAGE = {"image": "cuda:13"}
 EFA4 = {"fabric": {"name": "efa", "devices": 4}}
 MANAGEMENT: dict[str, Any] = {
@@ -40,10 +42,12 @@ MEASURED = {"ranks": 16, "gb_per_s": 78.3, "moved_mb": 11000.0, "must_move_mb": 
 
 P4D = recorded(A100, 8, switches="nvswitch", **cards("efa", 4))
 P5 = recorded(H100, 8, switches="nvswitch", **cards("efa", 32))
+HALF = P4D.with_gpu(0, slices=SLICE.format(0) + SLICE.format(1)).with_gpu(1, slices=SLICE.format(0))
 HEAD = recorded(A100, 0, files={LOADED: None, CDI: None})
 SIX_XIDS = "NVRM: Xid (PCI:0000:10:00): 13, pid=1, name=python, Graphics Exception\nNVRM: Xid (PCI:0000:10:00): 94, x\n"
 
 HEALTHY: dict[str, tuple[Recorded, dict[str, Any]]] = {
+    "cut into slices": (recorded(replace(A100, slices=SLICE.format(0)), 2), {"mig": ["3g.20gb"]}),
     "a100 with EFA": (P4D, EFA4),
     "h100 with EFA": (P5, {"fabric": {"name": "efa", "devices": 32}}),
     "b200 with NVLink 5": (recorded(B200, 8, switches="nvlink5", **MANAGEMENT), {}),
@@ -92,6 +96,10 @@ FAULTS: list[tuple[str, str, Recorded, dict[str, Any]]] = [
     ("package", "is not what its name says", P4D.but(files={f"{PACKAGE}/MANIFEST": "other\n"}), {}),
     ("package", "training/loop.py: FAILED", P4D.but(answers={"sha256sum": "training/loop.py: FAILED\n"}), {}),
     ("storage", "/data is missing or takes no files", P4D.but(read_only=frozenset({"/data"})), {}),
+    ("mounts", "/data not mounted", P4D, {"mounts": ["/scratch", "/data"]}),
+    ("slices", "GPU 0 has slices none, not 3g.20gb, 3g.20gb", P4D, {"mig": ["3g.20gb", "3g.20gb"]}),
+    ("slices", "GPU 1 has slices 3g.20gb, not 3g.20gb, 3g.20gb", HALF, {"mig": ["3g.20gb", "3g.20gb"]}),
+    ("slices", "GPU 0 has slices 3g.20gb, 3g.20gb, not none", HALF, {}),
     ("disk", "takes 12 MB/s, at least 50 are asked", P4D.but(mb_per_s=12.0), {}),
     ("rdma", "3 of 4 efa cards are there", recorded(A100, 8, switches="nvswitch", **cards("efa", 3)), EFA4),
     ("rdma", "0 of 4 efa cards", recorded(A100, 8, switches="nvswitch", **cards("mlx5_core", 4)), EFA4),
@@ -175,5 +183,5 @@ def test_a_check_that_hangs_is_a_reason_and_hinders_no_other() -> None:
 
     reasons = failed(hanging, {})
 
-    assert set(reasons) == {"gpus", "gpu_memory", "clocks", "fabric"}
+    assert set(reasons) == {"gpus", "slices", "gpu_memory", "clocks", "fabric"}
     assert all("timed out after 120 seconds" in reason for reason in reasons.values())

@@ -50,7 +50,7 @@ def packages(node, expected):
 
 def containers(node, expected):
     """Containers are given every GPU, with the libraries of the driver that runs."""
-    active(node, "docker")
+    active(node, expected["engine"])
     text, version = node.read("/etc/cdi/nvidia.yaml"), locked(node, expected)["driver"]
     if f".so.{version}" not in text:
         raise Fault(f"/etc/cdi/nvidia.yaml names libraries of another driver than {version}: run gpu_node.yml")

@@ -35,6 +35,16 @@ def gpus(node, expected):
     return f"{len(rows)} of compute capability {rows[0][2]}"
 
 
+def slices(node, expected):
+    """Every GPU is cut by MIG as the stack asks, or not at all: `  MIG 3g.20gb     Device  0: …` below its own line."""
+    for text in re.split(r"^GPU (?=\d+:)", node.run("nvidia-smi", "-L"), flags=re.MULTILINE)[1:]:
+        found = re.findall(r"^\s+MIG (\S+)\s+Device", text, re.MULTILINE)
+        if sorted(found) != sorted(expected["mig"]):
+            gpu, there, asked = text.partition(":")[0], words(found) or "none", words(expected["mig"]) or "none"
+            raise Fault(f"GPU {gpu} has slices {there}, not {asked}: run gpu_node.yml")
+    return words(expected["mig"]) or "none asked"
+
+
 def alike(rows, column, fault):
     """One figure that differs from the other GPUs'. A cloud may give all of them less than the card could take."""
     (usual, _), *others = collections.Counter(row[column] for row in rows).most_common()

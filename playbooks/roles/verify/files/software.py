@@ -46,6 +46,14 @@ def storage(node, expected):
     return ", ".join(expected["storage"]) or "none asked"
 
 
+def mounts(node, expected):
+    """What is to be mounted is: an empty folder in its place takes files too, and fills the root disk. (proc(5))"""
+    there = {line.split()[4] for line in node.read("/proc/self/mountinfo").splitlines()}
+    if missing := [path for path in expected["mounts"] if path not in there]:
+        raise Fault(f"{', '.join(missing)} not mounted: run gpu_node.yml, then look at `systemctl --failed`")
+    return ", ".join(expected["mounts"]) or "none asked"
+
+
 def disk(node, expected):
     """Folders that jobs write to are as fast as asked. {folder: MB/s}"""
     speeds = {folder: node.write_mb_per_s(folder, DISK_MB) for folder in expected["disks"]}
