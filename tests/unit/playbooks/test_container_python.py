@@ -1,0 +1,43 @@
+"""The interpreter that runs inside an image: what it passes to the container engine, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import jinja2
+import pytest
+
+TEMPLATE = Path(__file__).parents[3] / "playbooks/roles/python_environment/templates/python.j2"
+IMAGE = "registry.example/torch@sha256:" + "0" * 64
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> list[str]:
+    """The arguments that the engine was started with, and the values that it could read."""
+    python, engine = tmp_path / "python", tmp_path / "docker"
+    text = jinja2.Template(TEMPLATE.read_text()).render(
+        python_environment_image=IMAGE,
+        python_environment_options=["--device=nvidia.com/gpu=all", "--volume=/data:/data"],
+    )
+    python.write_text(text)
+    engine.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "SECRET is $TOKEN"\n')
+    for program in (python, engine):
+        program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "TOKEN": "s3cret", "RANK": "3", "PYTHONPATH": "/x"}
+    ran = subprocess.run(
+        [python, "-m", "training", "a b"], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.splitlines()
+
+
+def test_the_command_runs_in_the_image_word_by_word(said: list[str]) -> None:
+    assert said[said.index(IMAGE) :][:5] == [IMAGE, "python", "-m", "training", "a b"]
+    assert {"--device=nvidia.com/gpu=all", "--volume=/data:/data", "--network=host", "--init"} <= set(said)
+
+
+def test_the_jobs_environment_goes_along_by_name_and_its_values_are_in_no_list_of_processes(said: list[str]) -> None:
+    assert {"--env=RANK", "--env=TOKEN"} <= set(said)
+    assert not {"--env=PATH", "--env=PYTHONPATH"} & set(said)
+    assert [line for line in said if "s3cret" in line] == ["SECRET is s3cret"]
