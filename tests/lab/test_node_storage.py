@@ -1,4 +1,4 @@
-"""A machine without GPUs makes file systems of its own disks and mounts buckets, keeps them, and destroys nothing."""
+"""A machine without GPUs makes file systems of its disks, mounts buckets, shares itself out, and destroys nothing."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ HEAD = Hardware(
     ),
 )
 VERSION = "1.24.0"
+ADA = {
+    "name": "ada",
+    "uid": 2001,
+    "public_keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAA ada"],
+    "gpus": [1],
+    "cpu_percent": 200,
+    "memory_gib": 4,
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +53,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
         yield found
 
 
-def play(node: GpuMachine) -> Played:
+def play(node: GpuMachine, *tenants: dict[str, object]) -> Played:
     sha256 = installers.write(node.repositories / "installers", "mountpoint", VERSION)
-    return node.play(mounts_mountpoint_sha256=sha256)
+    return node.play(mounts_mountpoint_sha256=sha256, tenants_wanted=tenants)
 
 
 def on_disks(node: GpuMachine) -> dict[str, str]:
@@ -99,3 +107,14 @@ def test_a_disk_that_holds_something_is_refused_and_not_formatted(node: GpuMachi
     assert "/dev/md/scratch holds ext4: look at it, and free it with `wipefs --all /dev/md/scratch`" in refused.output
     assert there["/dev/md/scratch"] == "ext4"
     assert healed.code == 0, healed.output
+
+
+def test_a_tenant_has_its_share_and_no_gpu_but_its_own(node: GpuMachine) -> None:
+    first, second = play(node, ADA), play(node, ADA)
+
+    shown = node.run("systemctl show user-2001.slice -p CPUQuotaPerSecUSec,MemoryMax,DevicePolicy,DeviceAllow")
+    assert (first.code, second.code, second.changed) == (0, 0, 0), second.output
+    assert {"CPUQuotaPerSecUSec=2s", "MemoryMax=4294967296", "DevicePolicy=closed"} <= set(shown.splitlines())
+    assert "/dev/nvidia1 rw" in shown
+    assert "/dev/nvidia0" not in shown
+    assert node.run("stat -c %a /home/ada /home/ada/.ssh/authorized_keys").split() == ["700", "600"]

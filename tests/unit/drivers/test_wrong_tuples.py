@@ -111,3 +111,12 @@ def test_every_mistake_is_named_in_one_run() -> None:
     found = reasons(V100, UBUNTU, {"flavour": "open", "cuda_toolkit": "13.0.2", "torch_cuda": "cu128"})
 
     assert found.count("\n") == 2
+
+
+def test_more_than_thirty_ways_to_be_wrong_are_refused() -> None:
+    """Shown by `pytest -rP`: what was changed, and why it is refused."""
+    refused = [(gpu, changes, reasons(gpu, name, changes)) for gpu, name, changes, _ in WRONG]
+
+    for gpu, changes, why in refused:
+        print(f"{gpu:16} {', '.join(f'{key} {value}' for key, value in changes.items()):44} {why.splitlines()[0]}")
+    assert len([why for _, _, why in refused if why]) == len(WRONG) >= 30

@@ -117,10 +117,15 @@ def mounted():
     return {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
 
 
-lacking = [each for each in json.loads(WANTED.read_text()) if each["mount"] not in mounted()]
-if sys.argv[1] == "make":
-    for each in lacking:
-        make(each)
-else:
+def main(verb):
+    lacking = [each for each in json.loads(WANTED.read_text()) if each["mount"] not in mounted()]
+    if verb == "make":
+        for each in lacking:
+            make(each)
+        return
     missing = sorted({name for name in programs(lacking) if not shutil.which(name)})
     print(json.dumps({"lacking": [each["mount"] for each in lacking], "programs": missing}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
