@@ -12,7 +12,8 @@ import torch
 
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.interval import Interval
-from training.checkpoint.manifest import Damaged, Place, whole
+from training.checkpoint.manifest import Damaged, Place, read_manifest, whole
+from training.checkpoint.remote import Remote, Unreachable, Uploads
 from training.checkpoint.resume import Resume
 from training.checkpoint.shares import Shares
 from training.checkpoint.snapshot import Snapshot
@@ -20,7 +21,7 @@ from training.checkpoint.state import State
 from training.checkpoint.store import Share, Store
 from training.checkpoint.writer import Writer
 from training.config import Job
-from training.dist.ranks import Ranks
+from training.dist import Parallel, Ranks
 
 __all__ = ["Checkpoints", "Damaged", "digest"]
 
@@ -34,7 +35,7 @@ class Checkpoints:
 
     A state that every rank holds alike is written by the lowest rank that sees the folder: one rank where all nodes
     share it, one a node where each has its own, so that losing any node leaves a copy on every other one. What is a
-    rank's alone, and every part of a state that is `cut` over the ranks, is written by its rank and committed with the
+    rank's alone, and every part of a state that is cut over the ranks, is written by its rank and committed with the
     others' by that lowest one.
 
     durable: called with the step when this rank's copy is safe. note: called with a line about what was passed over.
@@ -45,12 +46,13 @@ class Checkpoints:
         job: Job,
         ranks: Ranks,
         state: State,
+        parallel: Parallel,
+        *,
         durable: Callable[[int], None],
         note: Callable[[str], None],
-        *,
-        cut: bool = False,
     ) -> None:
-        self._job, self._ranks, self._state, self._cut = job, ranks, state, cut
+        self._job, self._ranks, self._state, self._parallel = job, ranks, state, parallel
+        self._cut = cut = parallel.cut
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
         self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run)
@@ -62,6 +64,10 @@ class Checkpoints:
         self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
+        self._uploads = self._remote = None
+        if job.checkpoint.upload and ranks.rank == 0:
+            self._remote = Remote(job.checkpoint.upload, job.checkpoint.endpoint)
+            self._uploads = Uploads(self._remote, note)
         self._writer = Writer()
         self._interval = Interval(job.checkpoint, ranks.world)
         self._snapshot: Snapshot | None = None
@@ -83,10 +89,30 @@ class Checkpoints:
 
         Raises JobError where it was trained by another recipe.
         """
+        for fault in filter(None, self._ranks.gather(self._bring())):
+            raise self._job.refusal("checkpoint.upload", fault)
         resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
         return step
+
+    def _bring(self) -> str | None:
+        """Rank 0 fetches the newest uploaded checkpoint where its folder has none as new; returns why it cannot."""
+        if self._remote is None:
+            return None
+        newest = self._store.newest().contents
+        here = newest.step if newest else -1
+        try:
+            for step in reversed([step for step in self._remote.steps() if step > here]):
+                try:
+                    self._remote.fetch(step, self._store)
+                    self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
+                    return None
+                except Damaged as why:
+                    self._note(f"uploaded checkpoint step {step} passed over: {why}")
+        except Unreachable as why:
+            return str(why)
+        return None
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
@@ -106,7 +132,7 @@ class Checkpoints:
         began = self._saved_at = time.monotonic()
         self._settle()
         self._saved_step = step
-        self._ranks.same_buffers(self._state.model)
+        self._parallel.same_buffers()
         places, live = self._mine()
         if live or self._together:
             snapshot = self._snapshot = self._fitting(live)
@@ -149,8 +175,10 @@ class Checkpoints:
             leads = self._leads if self._together else [self._ranks.rank]
             here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
             about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
-            self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
+            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
             self._durable(step)
+            if self._uploads is not None:
+                self._uploads.offer(folder, read_manifest(folder))
 
     def _written(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> Share | str | None:
         """This rank's file; None where it has nothing to write, a reason where it must not or cannot."""
@@ -188,6 +216,8 @@ class Checkpoints:
         """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
         self._ranks.wait_at_most(self._job.health.start_seconds)
         self._writer.wait()
+        if self._uploads is not None:
+            self._uploads.finish()
         self._ranks.barrier()
         self._ranks.wait_at_most(self._job.health.step_seconds)
 

@@ -62,16 +62,21 @@ class Store:
 
     def commit(self, step: int, shares: list[Share], about: Mapping[str, Any]) -> Path:
         """Seals what the ranks wrote and renames it into place, then removes what is older than the newest `keep`."""
-        aside, final = self.aside(step), self.root / f"step-{step:08d}"
         files = {share.file: share.written for share in shares}
         pieces = {share.file: share.pieces for share in shares}
+        final = self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+        for old in self.folders()[: -self.keep]:
+            self.remove(old)
+        return final
+
+    def adopt(self, step: int, manifest: bytes) -> Path:
+        """Commits the files that were written aside, under this manifest."""
+        aside, final = self.aside(step), self.root / f"step-{step:08d}"
         with (aside / MANIFEST).open("wb") as file:
-            file.write(Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+            file.write(manifest)
             tensorfile.sync(file)
         sync_folder(aside)
         self.place(aside, final)
-        for old in self.folders()[: -self.keep]:
-            self.remove(old)
         return final
 
     def aside(self, step: int) -> Path:

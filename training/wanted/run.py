@@ -70,6 +70,10 @@ class Pipeline:
     micro_batches: Count = 4
     schedule: Literal["1f1b", "gpipe"] = "1f1b"
 
+    def rules(self) -> Mistakes:
+        if self.micro_batches < self.stages:
+            yield "micro_batches", f"must be at least stages = {self.stages}: a stage would have nothing to do"
+
 
 Parallel = Ddp | LocalSgd | Fsdp | Tensor | Pipeline
 
@@ -114,3 +118,7 @@ class Health:
     start_seconds: Count = 600
     step_seconds: Count = 120
     hang_seconds: Count = 300
+
+    def rules(self) -> Mistakes:
+        if self.hang_seconds <= self.step_seconds:
+            yield "hang_seconds", f"must be more than step_seconds = {self.step_seconds}, or waiting ranks are killed"

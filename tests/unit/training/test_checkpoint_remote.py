@@ -1,0 +1,146 @@
+"""Copies in an object store, on a real server of its protocol."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import torch
+from moto.server import ThreadedMotoServer
+from trained import After
+
+from training.checkpoint import remote
+from training.checkpoint.manifest import Damaged, read, read_manifest
+from training.checkpoint.remote import Remote, Unreachable
+from training.checkpoint.store import Store
+from training.config import Job, JobError
+from training.loop import train
+
+PART = 5 * 2**20  # the least that S3 takes
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An S3 client with an empty bucket named `models`."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setattr(remote, "PART_BYTES", PART)
+    client: Any = boto3.client("s3", endpoint_url=endpoint)
+    client.create_bucket(Bucket="models")
+    yield client
+    for entry in client.list_objects_v2(Bucket="models").get("Contents", ()):
+        client.delete_object(Bucket="models", Key=entry["Key"])
+    for upload in client.list_multipart_uploads(Bucket="models").get("Uploads", ()):
+        client.abort_multipart_upload(Bucket="models", Key=upload["Key"], UploadId=upload["UploadId"])
+    client.delete_bucket(Bucket="models")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A checkpoint of three parts."""
+    tensors = {"w": torch.arange(3 * 2**20, dtype=torch.float32)}
+    return Store(tmp_path / "here").save(7, tensors, {"world_size": 1})
+
+
+def test_a_checkpoint_is_sent_in_parts_and_comes_back_as_it_was(
+    bucket: Any, endpoint: str, saved: Path, tmp_path: Path
+):
+    there = Remote("s3://models/runs/a", endpoint)
+    there.upload(saved, read_manifest(saved))
+
+    back = there.fetch(7, Store(tmp_path / "back"))
+
+    assert there.steps() == [7]
+    assert torch.equal(read(back).tensors()["w"], read(saved).tensors()["w"])
+    assert bucket.head_object(Bucket="models", Key="runs/a/step-00000007/rank-0.safetensors")["ETag"].endswith('-3"')
+
+
+def test_a_cut_upload_goes_on_with_the_parts_that_are_missing(
+    bucket: Any, endpoint: str, saved: Path, monkeypatch: pytest.MonkeyPatch
+):
+    there = Remote("s3://models/runs", endpoint)
+    sent: list[int] = []
+    upload_part = there._client.upload_part
+
+    def cut_off(**part: Any) -> Any:
+        sent.append(part["PartNumber"])
+        if len(sent) == 3:
+            raise ConnectionError
+        return upload_part(**part)
+
+    monkeypatch.setattr(there._client, "upload_part", cut_off)
+    with pytest.raises(ConnectionError):
+        there.upload(saved, read_manifest(saved))
+    assert there.steps() == []
+
+    there.upload(saved, read_manifest(saved))
+
+    assert sent == [1, 2, 3, 3]
+    assert there.steps() == [7]
+
+
+def test_what_was_changed_in_the_store_is_not_taken(bucket: Any, endpoint: str, saved: Path, tmp_path: Path):
+    there = Remote("s3://models", endpoint)
+    there.upload(saved, read_manifest(saved))
+    bucket.put_object(Bucket="models", Key="step-00000007/rank-0.safetensors", Body=b"else")
+
+    with pytest.raises(Damaged, match=r"rank-0\.safetensors is not what was written"):
+        there.fetch(7, Store(tmp_path / "back"))
+
+    assert not Store(tmp_path / "back").folders()
+
+
+def test_a_run_that_lost_its_folder_goes_on_from_the_uploaded_checkpoint(
+    bucket: Any, endpoint: str, small: Callable[..., Job]
+):
+    where = ("checkpoint.upload='s3://models/lost'", f"checkpoint.endpoint='{endpoint}'")
+    straight, job = train(small(out="straight")), small(*where, "checkpoint.every_steps=4")
+    train(job, stop=After(9))
+    shutil.rmtree(job.out)
+
+    resumed = train(job)
+
+    assert [line["step"] for line in map(json.loads, (job.out / "metrics.jsonl").open()) if "loss" in line] == [
+        10,
+        11,
+        12,
+    ]
+    assert resumed.digest == straight.digest
+
+
+def test_a_bucket_that_is_not_there_is_told_before_the_first_step(
+    bucket: Any, endpoint: str, small: Callable[..., Job]
+):
+    job = small("checkpoint.upload='s3://nowhere/a'", f"checkpoint.endpoint='{endpoint}'")
+
+    with pytest.raises(JobError, match=r"checkpoint\.upload: .*NoSuchBucket"):
+        train(job)
+
+
+def test_a_copy_that_fails_is_told_and_training_goes_on(saved: Path, tmp_path: Path):
+    told: list[str] = []
+
+    class Broken:
+        def upload(self, folder: Path, sealed: object) -> None:
+            raise Unreachable("the bucket is gone")
+
+    uploads = remote.Uploads(Broken(), told.append)  # pyright: ignore[reportArgumentType]
+    uploads.offer(saved, read_manifest(saved))
+    uploads.finish()
+
+    assert told == ["step-00000007 is not uploaded: the bucket is gone"]

@@ -1,0 +1,170 @@
+"""Copies of checkpoints in an object store that speaks S3: sent in parts, verified, resumed, read back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from training.checkpoint.manifest import MANIFEST, Damaged, Manifest, parse, proven
+from training.checkpoint.store import Store
+from training.checkpoint.tensorfile import sync
+
+PART_BYTES = 32 * 2**20  # S3 takes 5 MiB to 5 GiB a part and 10,000 parts a file
+STEP = re.compile(r"step-(\d{8})/" + re.escape(MANIFEST) + "$")
+
+
+class Unreachable(Exception):
+    """The object store refused or did not answer; the message is its own."""
+
+
+class Remote:
+    """The checkpoints under s3://bucket/prefix. One counts once its manifest is there, which is sent last."""
+
+    def __init__(self, url: str, endpoint: str | None) -> None:
+        import boto3  # only a job that uploads needs it
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        self._errors = (BotoCoreError, ClientError)
+        self._bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        # other services know Content-MD5, which every part is sent with, but not AWS's newer checksums
+        plain = Config(
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            retries={"mode": "standard", "max_attempts": 5},
+        )
+        with self._told():
+            self._client: Any = boto3.client("s3", endpoint_url=endpoint, config=plain)
+
+    def steps(self) -> list[int]:
+        """The steps that are there as a whole, oldest first."""
+        with self._told():
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
+            keys = [entry["Key"].removeprefix(self._prefix) for page in pages for entry in page.get("Contents", ())]
+        return sorted(int(found[1]) for found in map(STEP.match, keys) if found)
+
+    def upload(self, folder: Path, sealed: Manifest) -> None:
+        """Sends a checkpoint, and goes on where an earlier try was cut off. Raises Unreachable, and OSError where the
+        folder is gone meanwhile."""
+        with self._told():
+            for name, written in sealed.files.items():
+                key = f"{self._prefix}{folder.name}/{name}"
+                if self._size(key) != written.bytes:
+                    self._send(folder / name, key)
+                if self._size(key) != written.bytes:
+                    raise Unreachable(f"{key} arrived with another size than {written.bytes}")
+            text = (folder / MANIFEST).read_bytes()
+            key = f"{self._prefix}{folder.name}/{MANIFEST}"
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=text, ContentMD5=md5(text))
+
+    def fetch(self, step: int, store: Store) -> Path:
+        """Brings a checkpoint into a store, every file proven against the manifest. Raises Damaged, Unreachable."""
+        name = f"step-{step:08d}"
+        aside = store.aside(step)
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        with self._told():
+            text = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")["Body"].read()
+            sealed = parse(text)
+            for file in sealed.files:
+                if Path(file).name != file:
+                    raise Damaged(f"the manifest names {file}, which is outside")
+                self._client.download_file(self._bucket, f"{self._prefix}{name}/{file}", str(aside / file))
+                with (aside / file).open("rb+") as whole:
+                    sync(whole)
+                proven(aside, sealed, file)
+        return store.adopt(step, text)
+
+    def _send(self, path: Path, key: str) -> None:
+        """In parts, each with its MD5, which the store checks; parts that are there already are left out."""
+        at = {"Bucket": self._bucket, "Key": key}
+        upload, there = self._begun(key)
+        upload = upload or self._client.create_multipart_upload(**at)["UploadId"]
+        count = 0
+        for number, data in enumerate(pieces(path), 1):
+            count = number
+            if there.get(number) != hashlib.md5(data, usedforsecurity=False).hexdigest():
+                body: dict[str, Any] = {"Body": data, "ContentMD5": md5(data)}
+                self._client.upload_part(**at, UploadId=upload, PartNumber=number, **body)
+        tags = {part["PartNumber"]: part["ETag"] for part in self._parts(key, upload)}
+        complete = [{"PartNumber": number, "ETag": tags[number]} for number in range(1, count + 1)]
+        self._client.complete_multipart_upload(**at, UploadId=upload, MultipartUpload={"Parts": complete})
+
+    def _begun(self, key: str) -> tuple[str | None, dict[int, str]]:
+        """An upload of this file that was cut off, and the MD5 of its parts."""
+        found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", ())
+        upload = next((entry["UploadId"] for entry in found if entry["Key"] == key), None)
+        if upload is None:
+            return None, {}
+        return upload, {part["PartNumber"]: part["ETag"].strip('"') for part in self._parts(key, upload)}
+
+    def _parts(self, key: str, upload: str) -> Iterator[dict[str, Any]]:
+        pages = self._client.get_paginator("list_parts").paginate(Bucket=self._bucket, Key=key, UploadId=upload)
+        for page in pages:
+            yield from page.get("Parts", ())
+
+    def _size(self, key: str) -> int | None:
+        found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", ())
+        return next((entry["Size"] for entry in found if entry["Key"] == key), None)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turns the client's errors into one of ours."""
+        try:
+            yield
+        except self._errors as error:
+            raise Unreachable(str(error)) from error
+
+
+class Uploads:
+    """Sends checkpoints in a thread of its own; where several wait, only the newest goes."""
+
+    def __init__(self, remote: Remote, note: Callable[[str], None]) -> None:
+        self._remote, self._note = remote, note
+        self._wake, self._next, self._closing = threading.Condition(), None, False
+        self._thread = threading.Thread(target=self._run, name="uploads", daemon=True)
+        self._thread.start()
+
+    def offer(self, folder: Path, sealed: Manifest) -> None:
+        """This checkpoint is the newest."""
+        with self._wake:
+            self._next = (folder, sealed)
+            self._wake.notify()
+
+    def finish(self) -> None:
+        """Returns when the newest one has been sent, or told why not."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._next is not None or self._closing)
+                if self._next is None:
+                    return
+                (folder, sealed), self._next = self._next, None
+            try:
+                self._remote.upload(folder, sealed)
+            except (Unreachable, OSError) as why:
+                self._note(f"{folder.name} is not uploaded: {why}")
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while data := file.read(PART_BYTES):
+            yield data
+
+
+def md5(data: bytes) -> str:
+    """As the Content-MD5 header has it."""
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
