@@ -58,6 +58,7 @@ def run(asked: argparse.Namespace) -> int:
         return fault(error, WRONG_JOB)
     stop = Stop(out=job.out)
     from training.data.images import DataError
+    from training.health import Ill
     from training.loop import train
     from training.report import Events, Lines
 
@@ -65,7 +66,7 @@ def run(asked: argparse.Namespace) -> int:
         result = train(job, report=Events() if asked.events else Lines(), stop=stop)
     except JobError as error:
         return fault(error, WRONG_JOB)
-    except (DataError, OSError) as error:
+    except (DataError, Ill, OSError) as error:
         return fault(error, FAULT)
     return FINISHED if result.finished else STOPPED
 

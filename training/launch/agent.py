@@ -19,12 +19,14 @@ from typing import Any
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 
+from training.health.heartbeat import silent_seconds
 from training.interrupt import Source
 from training.launch.ended import EXIT_BAD_JOB, EXIT_FAILED, EXIT_PREEMPTED, Ended, say
-from training.launch.failure import Logs, first_failure
+from training.launch.failure import Logs, beat_file, first_failure
 from training.launch.progress import ROUNDS_WITHOUT_A_STEP, Progress
 from training.launch.request import Request
 
+STACKS_SECONDS = 0.5  # for a rank to write where it stands
 EXIT_BARRIER_SECONDS = 30  # a node that is lost after the last step must not hold the others for long
 
 
@@ -44,12 +46,14 @@ class Agent(LocalElasticAgent):
         sources: Sequence[Source],
         progress: Progress,
         shutdown_seconds: int,
+        hang_seconds: int,
     ) -> None:
         super().__init__(spec, logs, exit_barrier_timeout=EXIT_BARRIER_SECONDS, shutdown_timeout=shutdown_seconds)
         self._logs = logs
         self._request = request
         self._sources = sources
         self._progress = progress
+        self._hang_seconds = hang_seconds
         self._ranks: list[int] = []
         self._told = False
 
@@ -78,6 +82,7 @@ class Agent(LocalElasticAgent):
             if time.monotonic() > self._request.at + self._shutdown_timeout:
                 self._request.at_once = True
                 raise Ended(EXIT_FAILED, f"no checkpoint within {self._shutdown_timeout} s of {self._request.reason}")
+        self._end_silent()
         result = super()._monitor_workers(worker_group)
         if result.state is WorkerState.FAILED:
             self._judge(result)
@@ -100,6 +105,16 @@ class Agent(LocalElasticAgent):
             self._told = True
             for pid in filter(_runs, self._ranks):
                 os.kill(pid, signal.SIGTERM)
+
+    def _end_silent(self) -> None:
+        """A rank that does nothing, its interpreter too, answers no signal: it tells its stacks and is killed."""
+        for pid, (rank, log) in zip(self._ranks, self._logs.file_of.items(), strict=True):
+            seconds = silent_seconds(beat_file(log))
+            if seconds > self._hang_seconds and _runs(pid):
+                os.kill(pid, signal.SIGUSR1)
+                time.sleep(STACKS_SECONDS)
+                os.kill(pid, signal.SIGKILL)
+                say(f"rank {rank} did nothing for {seconds:.0f} s and is killed; where it stood: {log}")
 
     def _judge(self, result: RunResult) -> None:
         """Raise `Ended` when the failed round was the last one; say what happened otherwise."""

@@ -12,10 +12,14 @@ from pathlib import Path
 
 from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs, ProcessFailure
 
+from training.health.heartbeat import BEAT_FILE
 from training.launch.worker import ERROR_FILE
 
 LAST_LINES = 12
 LOST_PEER = re.compile(r"Connection (closed|reset) by peer|Broken pipe")  # gloo's words for the end of another rank
+# NCCL's record of the last collectives, written beside the log of a rank that gives its peers up (torch 2.15 names).
+FLIGHT_RECORDER = {"TORCH_FR_BUFFER_SIZE": "20000", "TORCH_FR_DUMP_ON_TIMEOUT": "1"}
+FLIGHT_FILE = "TORCH_FR_DUMP_TEMP_FILE"
 SAME_MOMENT_SECONDS = 5  # later failures are ranks that the agent ended itself
 
 
@@ -42,6 +46,8 @@ class Logs(LogsSpecs):
         self.file_of = {rank: folder / f"rank-{rank}.log" for rank in ranks.values()}
         for local, rank in ranks.items():
             envs[local][ERROR_FILE] = str(error_file(self.file_of[rank]))
+            envs[local][BEAT_FILE] = str(beat_file(self.file_of[rank]))
+            envs[local] |= {**FLIGHT_RECORDER, FLIGHT_FILE: str(folder / "flight-of-rank-")}
         return LogsDest(
             stdouts=dict.fromkeys(ranks, ""),
             stderrs={local: str(self.file_of[rank]) for local, rank in ranks.items()},
@@ -52,6 +58,11 @@ class Logs(LogsSpecs):
 def error_file(log: Path) -> Path:
     """Where the rank of this log notes the error that ends it."""
     return log.with_suffix(".error.json")
+
+
+def beat_file(log: Path) -> Path:
+    """Where the rank of this log gives its signs of life."""
+    return log.with_suffix(".beat")
 
 
 @dataclass(frozen=True)

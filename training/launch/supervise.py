@@ -69,6 +69,7 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
             sources=(FileSwitch(job.out / "STOP"),),
             progress=Progress(job.out),
             shutdown_seconds=asked.shutdown_timeout,
+            hang_seconds=job.health.hang_seconds,
         )
         with Relay():
             result = agent.run()

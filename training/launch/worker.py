@@ -9,6 +9,7 @@ connection to it.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import json
 import os
 import signal
@@ -44,6 +45,7 @@ def main() -> int:
     """Settle the process, then be `python -m training run …`."""
     die_with(int(sys.argv[1]))
     sys.excepthook = note_error
+    faulthandler.register(signal.SIGUSR1)  # the launcher asks a silent rank where it hangs; needs no interpreter lock
     Signals.of_process()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # the launcher blocked it until somebody listens
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # standard input belongs to the launcher

@@ -37,6 +37,18 @@ def main(argv):
 """
 
 
+HANGS_ONCE = """
+def main(argv):
+    if (out / "hung").exists():
+        return 0
+    out.mkdir(exist_ok=True)
+    (out / "hung").touch()
+    Path(os.environ["GPUFLEET_BEAT_FILE"]).touch()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    time.sleep(600)
+"""
+
+
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Launchers]:
     with launchers(tmp_path) as starting:
@@ -142,3 +154,14 @@ def test_a_job_that_does_not_move_ends_after_3_rounds_and_names_the_rank_that_fa
     assert said.count("starting again") == 2
     assert "no new step in 3 rounds: rank 1 ended with exit code 1: ValueError: no such layer" in said
     assert "raise ValueError" in said  # the last lines of its error
+
+
+def test_a_rank_that_does_nothing_tells_where_it_stands_and_is_started_again(launch: Launchers) -> None:
+    code, said = launch("--set", "health.step_seconds=1", "--set", "health.hang_seconds=2", program=HANGS_ONCE).end()
+
+    log = next((launch.folder / "out" / "logs").rglob("round-0/rank-0.log")).read_text()
+    assert code == 0
+    assert "rank 0 did nothing for" in said
+    assert "rank 0 was killed by SIGKILL; starting again" in said
+    assert "(most recent call first)" in log
+    assert "in main" in log

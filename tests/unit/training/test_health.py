@@ -1,0 +1,82 @@
+"""What ends a run that goes wrong."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from training.config import Job, JobError
+from training.health import Heartbeat, Ill, Losses
+from training.health.heartbeat import BEAT_FILE, silent_seconds
+from training.loop import train
+from training.wanted.run import Health
+
+CPU = torch.device("cpu")
+
+
+def watched(losses: Losses, values: list[float]) -> None:
+    """One report a step."""
+    for step, value in enumerate(values, 1):
+        losses.watch(torch.tensor(value))
+        losses.judge(step, *losses.with_loss(torch.tensor(value)).tolist())
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_a_loss_that_is_no_number_ends_the_run_at_the_next_report(wrong: float):
+    losses = Losses(Health(), CPU, scaled=False)
+    watched(losses, [2.0, 1.9])
+    losses.watch(torch.tensor(wrong))
+    losses.watch(torch.tensor(1.8))  # as the step of a report may again be
+
+    with pytest.raises(Ill, match="a loss between steps 3 and 4 is not finite"):
+        losses.judge(4, *losses.with_loss(torch.tensor(1.8)).tolist())
+
+
+def test_loss_scaling_and_who_says_so_may_have_such_steps():
+    watched(Losses(Health(), CPU, scaled=True), [float("inf"), 1.0])
+    watched(Losses(Health(finite=False), CPU, scaled=False), [float("nan"), 1.0])
+
+
+def test_a_jump_ends_the_run_and_noise_does_not():
+    noise = [2.0, 2.4, 1.7, 2.2, 2.1, 3.9]
+    watched(Losses(Health(spike=2), CPU, scaled=False), noise)
+
+    with pytest.raises(Ill, match=r"the loss jumped to 4\.5 at step 7, 2\.\d times what it was"):
+        watched(Losses(Health(spike=2), CPU, scaled=False), [*noise, 4.5])
+
+
+def test_a_run_that_diverges_ends_and_leaves_no_checkpoint_without_numbers(small: Callable[..., Job]):
+    job = small("optimizer.kind=sgd", "optimizer.lr=1e30", "checkpoint.every_steps=1", "log_every=6")
+
+    with pytest.raises(Ill, match="is not finite"):
+        train(job)
+
+    steps = [int(folder.name[5:]) for folder in (job.out / "checkpoints").glob("step-*")]
+    assert max(steps, default=0) < 6
+
+
+def test_a_rank_is_watched_between_its_first_beat_and_its_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "rank-0.beat"
+    monkeypatch.setenv(BEAT_FILE, str(file))
+    heart = Heartbeat()
+    assert silent_seconds(file) == 0
+
+    heart.beat()
+    os.utime(file, (0, time.time() - 100))
+    assert silent_seconds(file) == pytest.approx(100, abs=5)
+    heart.beat()
+    assert silent_seconds(file) < 5
+
+    os.utime(file, (0, 0))
+    heart.rest()
+    assert silent_seconds(file) == 0
+
+
+def test_a_rank_that_waits_for_its_peers_is_not_taken_for_a_silent_one(small: Callable[..., Job]):
+    with pytest.raises(JobError, match=r"health\.hang_seconds: must be more than step_seconds = 120"):
+        small("health.hang_seconds=60")
