@@ -6,6 +6,9 @@ noise only ever adds. A benchmark is no test: the exit code is 0 whether a figur
 
     loop      our step loop against a bare hand-written DDP loop (bare.py), 2 ranks
     naive     our job against a script as articles write it (article.py), 1 process
+    checkpoint  time that a save keeps the loop waiting, against torch.distributed.checkpoint.save
+    interval  what saves cost in wall time at the interval that loses least
+    slowlink  PowerSGD against whole gradients between two network namespaces, 200 Mbit/s; needs root
     accuracy  the shipped MNIST-5k job on 2 ranks through the launcher, 3 seeds
 """
 
@@ -20,8 +23,8 @@ from importlib import import_module
 
 from training.bench.figure import BenchError, Figure, machine
 
-TURNS = ("loop", "naive")
-NAMES = (*TURNS, "accuracy")
+TURNS = ("loop", "naive", "checkpoint", "interval")
+NAMES = (*TURNS, "slowlink", "accuracy")
 LEAST_ROUNDS, USUAL_ROUNDS = 5, 10
 
 
