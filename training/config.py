@@ -68,6 +68,8 @@ class Job:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
         if isinstance(self.parallel, LocalSgd):
             yield from self.between_averages(self.parallel.every)
+            if self.optimizer.ema:
+                yield "optimizer.ema", "excludes parallel.kind = localsgd: between its averages ranks differ"
         if isinstance(self.data, Synthetic | SyntheticText) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
         yield from self.unfitting()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from training.data import DataSet
-from training.dist import Ranks
+from training.dist import Parallel
 from training.objective import cross_entropy, right
 from training.precision import Precision
 
@@ -24,37 +24,38 @@ class Score:
 
 
 def evaluate(
-    model: nn.Module, data: DataSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
+    parallel: Parallel, data: DataSet, precision: Precision, batch: int, stop: Callable[[], bool]
 ) -> Score | None:
-    """Each rank takes every world-th sample, `batch` at a time. None where all agreed to stop in the middle."""
-    ranks.same_buffers(model)
-    model.eval()
+    """Ranks share the held-out samples, `batch` at a time. None where all agreed to stop in the middle."""
+    parallel.same_buffers()
+    parallel.model.eval()
     try:
-        sums = count_up(model, data, ranks, precision, batch, stop)
+        sums = count_up(parallel, data, precision, batch, stop)
     finally:
-        model.train()
+        parallel.model.train()
     if sums is None:
         return None
-    answered, loss = ranks.total(sums).tolist()
+    answered, loss = (parallel.ranks.total(sums) / parallel.copies).tolist()
     return Score(accuracy=answered / len(data.held_out), loss=loss / len(data.held_out))
 
 
 @torch.inference_mode()
 def count_up(
-    model: nn.Module, data: DataSet, ranks: Ranks, precision: Precision, batch: int, stop: Callable[[], bool]
+    parallel: Parallel, data: DataSet, precision: Precision, batch: int, stop: Callable[[], bool]
 ) -> Tensor | None:
     """This rank's number of right answers and summed loss [2], without a device synchronisation on the way."""
-    mine = np.arange(ranks.rank, len(data.held_out), ranks.world)
-    sums = torch.zeros(2, dtype=torch.float64, device=ranks.device)
-    most = -(-len(data.held_out) // ranks.world)  # samples of the rank that has most: all ranks vote equally often
+    first, every = parallel.seat
+    mine = np.arange(first, len(data.held_out), every)
+    sums = torch.zeros(2, dtype=torch.float64, device=parallel.ranks.device)
+    most = -(-len(data.held_out) // every)  # samples of the rank that has most: all vote, and run, equally often
     for start in range(0, most, batch):
-        vote = ranks.vote(stop())
+        vote = parallel.ranks.vote(stop())
         piece = mine[start : start + batch]
-        if len(piece):
-            inputs, answers = data.evaluation(piece)
-            with precision.autocast():
-                outputs = model(inputs).float()
-            sums += torch.stack([right(outputs, answers), cross_entropy(outputs, answers)])
+        inputs, answers = data.evaluation(piece if len(piece) else np.arange(1))
+        with precision.autocast():
+            outputs = parallel.judge(inputs)
+        if outputs is not None and len(piece):
+            sums += torch.stack([right(outputs, answers), cross_entropy(outputs.float(), answers)])
         if any(vote.result()):
             return None
     return sums

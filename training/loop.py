@@ -19,6 +19,7 @@ from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
 from training.dist import Agreement, Ranks, connect, parallel, warm_up
 from training.evaluation import evaluate
+from training.health import Heartbeat, Losses
 from training.meter import Meter
 from training.objective import cross_entropy
 from training.optimizer import build as build_optimizer
@@ -63,27 +64,27 @@ class Run:
     def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
         self.job, self.ranks, self.stop = job, ranks, stop
         self.precision = Precision(job, ranks.device)
+        self.losses = Losses(job.health, ranks.device, scaled=self.precision.scaler.is_enabled())
         self.data = load_data(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
         layout = models.memory_format(job.model)
         self.model = models.build(job, self.data).to(ranks.device).to(memory_format=layout)
-        self.parallel = parallel(job, self.model, ranks)
+        self.parallel = parallel(job, self.model, ranks, self.steps)
         self.optimizer = build_optimizer(job.optimizer, self.model)
+        self.parallel.settle(self.optimizer)
         self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
-        warm_up(self.model, lambda: self.gradients(self.batches.at(0)))
+        shared, own = self.parallel.shared(), self.parallel.own()
+        warm_up(self.model, {**shared, **own}, lambda: self.gradients(1, self.batches.at(0)))
         self.average = Average(self.model, job.optimizer.ema)
-        own = self.parallel.own()
-        state = State(
-            self.model, self.optimizer, self.precision.scaler, extra=self.average.tensors, own=own, rank=ranks.rank
-        )
+        extra = {**self.average.tensors, **shared}
+        state = State(self.model, self.optimizer, self.precision.scaler, extra=extra, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
-        self.checkpoints = Checkpoints(
-            job, ranks, state, durable=told.checkpoint, note=told.note, cut=self.parallel.cut
-        )
+        self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=told.note)
         self.done = self.checkpoints.restore()
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
         self.meter = Meter(job.data.global_batch)
+        self.heart = Heartbeat()
         self.loss: float | None = None
         self.accuracy: float | None = None
 
@@ -91,13 +92,13 @@ class Run:
         """The steps that are left, then the final checkpoint, evaluation and result."""
         job, ranks, optimizer = self.job, self.ranks, self.optimizer
         self.tell_start()
-        if any(ranks.vote(self.stop.requested()).result()):
+        if any(ranks.vote(self.asked()).result()):
             return self.stopped(self.done)
         agreement = Agreement(ranks, self.done, self.parallel.stride)
         with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
             for step, parts in enumerate(batches, self.done + 1):
-                loss = self.gradients(parts)
-                agreement.ask(step, stop=self.stop.requested(), save=self.checkpoints.overdue())
+                loss = self.gradients(step, parts)
+                agreement.ask(step, stop=self.asked(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
                 self.checkpoints.hold()
                 self.precision.step(optimizer, job.optimizer.clip_norm)
@@ -120,15 +121,21 @@ class Run:
         self.checkpoints.save(self.steps)
         return self.result(self.steps) if self.evaluated(self.steps) else self.stopped(self.steps)
 
-    def gradients(self, parts: list[Part]) -> Tensor:
+    def gradients(self, step: int, parts: list[Part]) -> Tensor:
         """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
         total = torch.zeros((), device=self.ranks.device)
+        loss = partial(cross_entropy, smoothing=self.job.label_smoothing)
         for part in parts:
             torch.manual_seed(part.seed)
-            summed = partial(cross_entropy, targets=part.labels, smoothing=self.job.label_smoothing)
-            total += self.parallel.learn(part.inputs, part.last, self.precision, summed)
-        self.parallel.reduce()
+            total += self.parallel.learn(part, self.precision, loss)
+        self.parallel.reduce(step)
+        self.losses.watch(total)
         return total / self.job.data.global_batch
+
+    def asked(self) -> bool:
+        """Whether this rank is to save and leave; asked in every loop, so it is also its sign of life."""
+        self.heart.beat()
+        return self.stop.requested()
 
     def settle(self) -> None:
         """After the first step nothing new is built: spare it the garbage collector, and wait less long for peers."""
@@ -150,9 +157,9 @@ class Run:
 
     def evaluated(self, step: int) -> bool:
         """Evaluates and tells it; false where all ranks agreed to stop in the middle."""
-        asked = self.stop.requested
+        self.checkpoints.hold()
         with self.meter.paused(), self.average.in_place():
-            score = evaluate(self.model, self.data, self.ranks, self.precision, self.job.eval.batch, asked)
+            score = evaluate(self.parallel, self.data, self.precision, self.job.eval.batch, self.asked)
         if score is None:
             return False
         self.accuracy = score.accuracy
@@ -175,15 +182,18 @@ class Run:
 
     def tell_step(self, step: int, loss: Tensor) -> None:
         """Tells the mean loss of the step's global batch; the one place where the loop waits for the device."""
-        self.loss = self.ranks.total(loss).item()
+        mean, wrong = self.ranks.total(self.losses.with_loss(loss)).tolist()
+        self.losses.judge(step, mean, wrong)
+        self.loss = mean
         rate, seconds = self.meter.lap(), round(self.tracker.seconds(), 3)
         lr = learning_rate(self.job.optimizer, step - 1, self.steps)
-        told = Step(step=step, steps=self.steps, loss=self.loss, lr=lr, samples_per_second=rate, seconds=seconds)
+        told = Step(step=step, steps=self.steps, loss=mean, lr=lr, samples_per_second=rate, seconds=seconds)
         self.record.step(told)
 
     def result(self, step: int, *, finished: bool = True) -> Result:
         """Waits until the last checkpoint is durable everywhere, and writes what the run came to."""
         rate = self.meter.overall()
+        self.heart.rest()
         self.checkpoints.finish()
         self.tracker.reached(step)
         progress = self.tracker.now

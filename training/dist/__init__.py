@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from training.config import Job
 from training.dist.agreement import Agreement
+from training.dist.compress import HALF, Flat, PowerSgd
 from training.dist.ddp import Ddp
+from training.dist.local import Local
 from training.dist.parallel import Parallel
 from training.dist.ranks import Ranks, connect
 from training.dist.shards import Shards
@@ -19,9 +22,11 @@ __all__ = ["Agreement", "Parallel", "Ranks", "connect", "parallel", "warm_up"]
 WARM_UP_STEPS = 2
 
 
-def parallel(job: Job, model: nn.Module, ranks: Ranks) -> Parallel:
-    """The way the job asks for; raises JobError where these ranks cannot share its batch."""
+def parallel(job: Job, model: nn.Module, ranks: Ranks, steps: int) -> Parallel:
+    """The way the job asks for; raises JobError where these ranks cannot share its batch. steps: of the whole run."""
     wanted, batch = job.parallel, job.data.global_batch
+    if isinstance(wanted, run.Fsdp | run.Tensor | run.Pipeline):
+        return cut(job, model, ranks)
     shares, key = (batch, "data.global_batch")
     if isinstance(wanted, run.Ddp) and wanted.shards:
         shares, key = wanted.shards, "parallel.shards"
@@ -29,18 +34,44 @@ def parallel(job: Job, model: nn.Module, ranks: Ranks) -> Parallel:
         raise job.refusal(key, f"{shares} cannot be shared by {ranks.world} ranks")
     if isinstance(wanted, run.Ddp) and wanted.shards:
         return Shards(model, ranks, wanted.shards, batch)
-    return Ddp(model, ranks, batch) if ranks.world > 1 else Parallel(model, ranks, batch)
+    if ranks.world == 1:
+        return Parallel(model, ranks, batch)
+    if isinstance(wanted, run.LocalSgd):
+        return Local(model, ranks, batch, every=wanted.every, after=wanted.after, steps=steps)
+    if wanted.compress == "powersgd":
+        return PowerSgd(model, ranks, batch, wanted.rank, job.seed)
+    if wanted.compress != "none":
+        return Flat(model, ranks, batch, HALF[wanted.compress])
+    return Ddp(model, ranks, batch)
 
 
-def warm_up(model: nn.Module, step: Callable[[], object]) -> None:
-    """Throws two forward and backward passes away, leaving the model as it was.
+def cut(job: Job, model: nn.Module, ranks: Ranks) -> Parallel:
+    """A way in which no rank holds the whole model; what it needs of torch is loaded only then."""
+    if ranks.world == 1:
+        raise job.refusal("parallel.kind", f"{job.parallel.kind} needs more than one rank; set ddp")
+    from training.dist.fsdp import Fsdp
+    from training.dist.mesh import mesh
+    from training.dist.pipeline import Pipeline
+    from training.dist.tensor import Tensor
+
+    table = mesh(job, ranks)
+    if isinstance(job.parallel, run.Fsdp):
+        return Fsdp(model, ranks, job.data.global_batch, table)
+    return (Pipeline if isinstance(job.parallel, run.Pipeline) else Tensor)(job, model, ranks, table)
+
+
+def warm_up(model: nn.Module, kept: Mapping[str, Tensor], step: Callable[[], object]) -> None:
+    """Throws two forward and backward passes away, leaving the model, and the tensors `kept` besides, as they were.
 
     DDP orders its buckets anew after the first backward. A resumed process that did so in its first real step would sum
     that step in another order than a process that never stopped, and differ in the last bits from three ranks on. So
     every process, fresh or resumed, does it before the state is loaded.
     """
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    live = {**model.state_dict(), **kept}
+    before = {name: tensor.clone() for name, tensor in live.items()}
     for _ in range(WARM_UP_STEPS):
         step()
         model.zero_grad(set_to_none=True)
-    model.load_state_dict(before)
+    with torch.no_grad():
+        for name, tensor in live.items():
+            tensor.copy_(before[name])

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
+import torch
 from torch import Tensor, nn
 
+from training.data.batches import Part
 from training.dist.ranks import Ranks
 from training.precision import Precision
 
+
+
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class Parallel:
@@ -32,26 +37,39 @@ class Parallel:
         self.seat = (ranks.rank, ranks.world)
         self.weight = 1 / global_batch
 
-    def learn(self, inputs: Tensor, last: bool, precision: Precision, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """Forward and backward of a part; loss: its summed loss from the model's outputs. Returns that loss.
+    def settle(self, optimizer: torch.optim.Optimizer) -> None:
+        """Before the first step: what this way needs of the optimizer."""
 
-        last: it is the last part of its share.
-        """
-        with self.part(last=last):
+    def learn(self, part: Part, precision: Precision, loss: Loss) -> Tensor:
+        """Forward and backward of a part; loss: its summed loss from the model's outputs and the labels. Returns this
+        rank's share of that loss."""
+        with self.part(last=part.last):
             with precision.autocast():
-                summed = loss(self.module(inputs).float())
+                summed = loss(self.module(part.inputs).float(), part.labels)
             precision.backward(summed * self.weight)
-        return summed.detach()
+        return summed.detach() / self.copies
+
+    def judge(self, inputs: Tensor) -> Tensor | None:
+        """The model's outputs for held-out samples, on a rank that has them; all ranks call it equally often."""
+        return self.model(inputs)
+
+    def same_buffers(self) -> None:
+        """Gives all ranks that hold the same buffers (BatchNorm's statistics) those of the first of them."""
+        self.ranks.same_buffers(self.model, None)
 
     def part(self, *, last: bool) -> AbstractContextManager[object]:
-        """Around forward and backward of a part."""
+        """Around forward and backward of a part; last: it is the last of its share."""
         return nullcontext()
 
-    def reduce(self) -> None:
-        """After the last part: the parameters' gradients are those of the global batch, on every rank."""
+    def reduce(self, step: int) -> None:
+        """After the last part of a step, counted from 1: the gradients are those of the global batch on every rank."""
 
-    def stepped(self, step: int, optimizer: object) -> None:
-        """After the optimizer's step, counted from 1."""
+    def stepped(self, step: int, optimizer: torch.optim.Optimizer) -> None:
+        """After the optimizer's step."""
+
+    def shared(self) -> Mapping[str, Tensor]:
+        """Further live tensors, equal on all ranks, that a checkpoint must hold."""
+        return {}
 
     def own(self) -> Mapping[str, Tensor]:
         """Live tensors of this rank alone that a checkpoint must hold."""

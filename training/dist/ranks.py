@@ -78,13 +78,14 @@ class Ranks:
             dist.broadcast(piece, source, group=self.control)
         return buffer.numpy().tobytes()
 
-    def same_buffers(self, model: nn.Module) -> None:
-        """Gives every rank the buffers of rank 0 (BatchNorm's running statistics differ by rank otherwise)."""
+    def same_buffers(self, model: nn.Module, group: dist.ProcessGroup | None) -> None:
+        """Gives every rank of a group (None: all) the buffers of its first (BatchNorm's running statistics differ by
+        rank otherwise)."""
         buffers = list(model.buffers()) if self.control else []
         for kind in dict.fromkeys(buffer.dtype for buffer in buffers):
             alike = [buffer for buffer in buffers if buffer.dtype == kind]
             flat = torch.cat([buffer.flatten() for buffer in alike])
-            dist.broadcast(flat, 0)
+            dist.broadcast(flat, group=group, group_src=0)
             for buffer, values in zip(alike, flat.split([buffer.numel() for buffer in alike]), strict=True):
                 buffer.copy_(values.view_as(buffer))
 

@@ -55,7 +55,7 @@ class Shards(Parallel):
         for buffer, before in zip(self.module.buffers(), self._before, strict=True):
             buffer.copy_(before)
 
-    def reduce(self) -> None:
+    def reduce(self, step: int) -> None:
         """Sums the shards' gradients and averages their buffers, in shard order."""
         if self._alone:
             self._all[0].copy_(self._rows)

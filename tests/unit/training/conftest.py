@@ -1,48 +1,20 @@
-"""Small jobs, and real ranks: forked processes that meet over gloo on a free loopback port."""
+"""Small jobs, and real ranks."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import socket
-import traceback
 from collections.abc import Callable
-from importlib import import_module
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from forked import get_ready_to_fork, on_ranks, small_job
 
-from training.config import Job, load
-
-RANK_SECONDS = 60
-SMALL = """
-steps = 12
-log_every = 1
-tensorboard = false
-[model]
-kind = "cnn"
-width = 4
-[data]
-kind = "synthetic"
-global_batch = 24
-samples = 240
-held_out = 40
-image_size = 16
-channels = 1
-[optimizer]
-kind = "adamw"
-lr = 0.002
-"""
+from training.config import Job
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _ready_to_fork() -> None:
-    """Ranks inherit no pool of threads (equal bits need equal counts), but what every optimizer imports."""
-    torch.set_num_threads(1)
-    import_module("torch._dynamo")
+    get_ready_to_fork()
 
 
 @pytest.fixture
@@ -50,54 +22,9 @@ def small(tmp_path: Path) -> Callable[..., Job]:
     """`small("steps=20", out="a")`: a job of seconds with overrides, its results in the test's folder."""
 
     def make(*overrides: str, out: str = "run") -> Job:
-        path = tmp_path / "small.toml"
-        path.write_text(SMALL)
-        return load(path, [f"out={tmp_path / out}", *overrides])
+        return small_job(tmp_path, out, *overrides)
 
     return make
-
-
-def on_ranks(world: int, work: Callable[..., Any], *args: Any) -> list[Any]:
-    """What `work(*args)` returns on each of `world` ranks; fails with a rank's traceback where one raises."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    context = multiprocessing.get_context("fork")
-    ends, processes = [], []
-    for rank in range(world):
-        mine, theirs = context.Pipe()
-        process = context.Process(target=rank_main, args=(rank, world, port, theirs, work, args))
-        process.start()
-        theirs.close()
-        ends.append(mine)
-        processes.append(process)
-    try:
-        return [answer(end) for end in ends]
-    finally:
-        for process in processes:
-            process.join(5)
-            process.kill()
-
-
-def answer(end: Connection) -> Any:
-    if not end.poll(RANK_SECONDS):
-        pytest.fail(f"a rank said nothing for {RANK_SECONDS} s")
-    kind, value = end.recv()
-    if kind == "error":
-        pytest.fail(value)
-    return value
-
-
-def rank_main(
-    rank: int, world: int, port: int, end: Connection, work: Callable[..., Any], args: tuple[Any, ...]
-) -> None:
-    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.set_num_threads(1)
-    try:
-        end.send(("value", work(*args)))
-    except BaseException:
-        end.send(("error", traceback.format_exc()))
 
 
 @pytest.fixture

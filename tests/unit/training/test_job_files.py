@@ -117,6 +117,56 @@ MISTAKES = {
         "lr = 0.1\n[precision]\n'compute' = 'fp8'",
         "job.toml:11 precision.compute: unknown value 'fp8'; one of auto, fp32, tf32, bf16, fp16",
     ),
+    "unknown way to share": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'dpp'",
+        "job.toml:11 parallel.kind: unknown value 'dpp'; did you mean 'ddp'?",
+    ),
+    "key of another way": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'fsdp'\nshards = 2",
+        "job.toml:12 parallel.shards: unknown key 'shards'; one of kind",
+    ),
+    "compressed shards": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nshards = 2\ncompress = 'bf16'",
+        "job.toml:12 parallel.compress: excludes shards = 2",
+    ),
+    "a tensor cut in one": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'tensor'\nways = 1",
+        "job.toml:12 parallel.ways: must be 2 or more, is 1",
+    ),
+    "a stage without work": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'pipeline'\nmicro_batches = 1",
+        "job.toml:12 parallel.micro_batches: must be at least stages = 2",
+    ),
+    "a save between averages": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[checkpoint]\nevery_steps = 12",
+        "job.toml:13 checkpoint.every_steps: must be a multiple of parallel.every = 8",
+    ),
+    "an unknown interval": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nevery_seconds = 'autom'",
+        "job.toml:11 checkpoint.every_seconds: must be a number, is 'autom'",
+    ),
+    "interruptions without auto": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nmtbf_hours = 2",
+        'job.toml:11 checkpoint.mtbf_hours: needs every_seconds = "auto"',
+    ),
+    "no bucket": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nupload = '/data'",
+        "job.toml:11 checkpoint.upload: must be s3://bucket/prefix, is '/data'",
+    ),
+    "a spike that is none": (
+        "lr = 0.1",
+        "lr = 0.1\n[health]\nspike = 0.5",
+        "job.toml:11 health.spike: must be 0 or more than 1, is 0.5",
+    ),
     "empty out": ("steps = 20", "steps = 20\nout = ''", "job.toml:2 out: must be a path, is ''"),
 }
 

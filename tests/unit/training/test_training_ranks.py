@@ -82,18 +82,16 @@ def test_resumed_ranks_equal_uninterrupted_ones_bit_for_bit(
 
 
 @pytest.mark.usefixtures("every_step_votes")
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_shards_give_the_same_bits_on_4_3_2_and_1_ranks_and_in_turn(small: Callable[..., Job], ranks: Ranks, norm: str):
-    shards = ("parallel.shards=5", "data.micro_batch=2", f"model.norm={norm}")
-    straight = {train(small(*shards, out="1")).digest}
-    straight |= {ranks(world, train, small(*shards, out=str(world)))[0].digest for world in (2, 3, 4)}
+def test_shards_give_the_same_bits_on_any_number_of_ranks_and_in_turn(small: Callable[..., Job], ranks: Ranks):
+    """4 → 3 → 2 → 4 against one process and against 4; the other seeds and norms are a drill (test_exact_matrix.py)."""
+    shards = ("parallel.shards=5", "data.micro_batch=2", "model.norm=batch")
+    fixed = {train(small(*shards, out="1")).digest, ranks(4, train, small(*shards, out="4"))[0].digest}
     job = small(*shards, out="elastic")
 
-    ranks(4, stopped_after, job, 4)
-    ranks(2, stopped_after, job, 4)
+    for world in (4, 3, 2):
+        ranks(world, stopped_after, job, 3)
 
-    assert len(straight) == 1
-    assert {train(job).digest} == straight
+    assert {result.digest for result in ranks(4, train, job)} == fixed
 
 
 @pytest.mark.usefixtures("every_step_votes")

@@ -1,0 +1,91 @@
+"""Models that no rank holds alone: they learn what one process learns, resume to the same bits, change their cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from trained import After, losses
+
+from training.checkpoint.digest import of_folder
+from training.config import Job, JobError
+from training.dist import agreement
+from training.loop import train
+
+Ranks = Callable[..., list]
+FSDP = "parallel={kind='fsdp'}"
+TENSOR = "parallel={kind='tensor'}"
+PIPELINE = "parallel={kind='pipeline', micro_batches=3}"
+
+
+@pytest.fixture(autouse=True)
+def _every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of these jobs takes less than a vote's time: without this a stop would come some steps later."""
+    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
+
+
+def stopped_after(job: Job, questions: int):
+    return train(job, stop=After(questions))
+
+
+def refused(job: Job) -> str:
+    try:
+        train(job)
+    except JobError as error:
+        return str(error)
+    return "trained"
+
+
+@pytest.mark.parametrize(("way", "world"), [(FSDP, 3), (TENSOR, 2), (PIPELINE, 4)])
+def test_a_cut_model_learns_as_one_process_does_and_resumes_bit_for_bit(
+    small: Callable[..., Job], ranks: Ranks, way: str, world: int
+):
+    ema = "optimizer.ema=0.5"
+    alone, straight, job = small(ema, out="alone"), small(way, ema, out="straight"), small(way, ema, out="stopped")
+
+    one = train(alone)
+    results = ranks(world, train, straight)
+    ranks(world, stopped_after, job, 5)
+    resumed = ranks(world, train, job)
+
+    assert losses(straight) == pytest.approx(losses(alone), abs=1e-4)
+    assert {result.accuracy for result in results} == {one.accuracy}
+    assert {result.digest for result in (*results, *resumed)} == {of_folder(job.out / "checkpoints/step-00000012")}
+
+
+def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], ranks: Ranks):
+    """3 ranks of FSDP, then a pipeline, then tensor parallel ranks, then one process."""
+    ranks(3, stopped_after, small(FSDP), 3)
+    ranks(2, stopped_after, small(PIPELINE), 3)
+    ranks(2, stopped_after, small(TENSOR), 3)
+    train(small())
+    train(small(out="alone"))
+
+    assert losses(small()) == pytest.approx(losses(small(out="alone")), abs=1e-4)
+    assert len(losses(small())) == 12
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("parallel={kind='tensor', ways=2}",), "parallel.ways: 2 does not divide 3 ranks; set 3"),
+        (
+            ("parallel={kind='pipeline', stages=3, micro_batches=5}",),
+            "data.global_batch: 24 is no multiple of 1 rows of ranks × 5 parallel.micro_batches = 5",
+        ),
+        (
+            ("parallel={kind='pipeline', stages=3}", "data.micro_batch=4"),
+            "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
+        ),
+        ((FSDP, "precision.compute=fp16"), "precision.compute: fp16 scales losses, which fsdp does not; use bf16"),
+        ((FSDP, "data.global_batch=2"), "data.global_batch: 2 cannot be shared by 3 ranks"),
+    ],
+)
+def test_ranks_that_cannot_stand_so_are_told_what_to_change(
+    small: Callable[..., Job], ranks: Ranks, settings: tuple[str, ...], told: str
+):
+    assert ranks(3, refused, small(*settings)) == [f"job small {told}"] * 3
+
+
+def test_a_cut_model_needs_ranks(small: Callable[..., Job]):
+    assert refused(small(FSDP)) == "job small parallel.kind: fsdp needs more than one rank; set ddp"

@@ -1,0 +1,85 @@
+"""Gradients that travel in fewer bytes: half the bits a number, or as thin matrices (PowerSGD)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from training.dist.ordered import flatten, ordered_sum, unflatten
+from training.dist.parallel import Parallel
+from training.dist.ranks import Ranks
+
+HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+class Flat(Parallel):
+    """After the last part all gradients travel in one piece. wire: their type on the way (None: their own)."""
+
+    def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, wire: torch.dtype | None) -> None:
+        super().__init__(model, ranks, global_batch)
+        self._wire = wire
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+    def gradients(self) -> list[Tensor]:
+        """Those of this rank; zeros where a parameter had no part in the loss."""
+        for parameter in self._parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+
+    def reduce(self, step: int) -> None:
+        found = self.gradients()
+        unflatten(ordered_sum(flatten(found), None, self._wire), found)
+
+
+class PowerSgd(Flat):
+    """A gradient matrix M travels as P = M·Q and Q = Mᵀ·P with `rank` columns each (T. Vogels, S. P. Karimireddy,
+    M. Jaggi, PowerSGD, NeurIPS 2019, algorithm 1). What a rank's part of P·Qᵀ misses is added to its next gradient.
+
+    Vectors, and matrices that would not shrink, travel whole. Both products of all matrices travel in one piece each,
+    in an order that is fixed; Q starts from a seed, so that a run is a function of its job.
+    """
+
+    def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, rank: int, seed: int) -> None:
+        super().__init__(model, ranks, global_batch, None)
+        random = torch.Generator().manual_seed(seed)
+        self._thin: dict[int, Tensor] = {}
+        self._missed: dict[int, Tensor] = {}
+        for place, parameter in enumerate(self._parameters):
+            rows, columns = parameter.shape[0], parameter.numel() // max(1, parameter.shape[0] if parameter.ndim else 1)
+            if parameter.ndim > 1 and (rows + columns) * rank < rows * columns:
+                start = torch.randn(columns, rank, generator=random)
+                self._thin[place] = start.to(parameter.device)
+                self._missed[place] = torch.zeros(rows, columns, device=parameter.device)
+
+    def shared(self) -> Mapping[str, Tensor]:
+        return {f"powersgd.q.{place}": q for place, q in self._thin.items()}
+
+    def own(self) -> Mapping[str, Tensor]:
+        return {f"powersgd.missed.{place}": missed for place, missed in self._missed.items()}
+
+    @torch.no_grad()
+    def reduce(self, step: int) -> None:
+        found = self.gradients()
+        wanted = {place: found[place].reshape(len(q), -1) for place, q in self._missed.items()}
+        for place, matrix in wanted.items():
+            wanted[place] = matrix + self._missed[place]
+        left = [self._multiplied(wanted, place) for place in wanted]
+        plain = [gradient for place, gradient in enumerate(found) if place not in wanted]
+        first = [*left, *plain]
+        unflatten(ordered_sum(flatten(first), None), first)
+        bases = dict(zip(wanted, (torch.linalg.qr(p).Q for p in left), strict=True))
+        parts = {place: matrix.T @ bases[place] for place, matrix in wanted.items()}
+        for place, matrix in wanted.items():
+            self._missed[place].copy_(matrix).sub_(bases[place] @ parts[place].T)
+        if parts:
+            right = list(parts.values())
+            unflatten(ordered_sum(flatten(right), None), right)
+        for place, q in parts.items():
+            self._thin[place].copy_(q)
+            found[place].copy_((bases[place] @ q.T).view(found[place].shape))
+
+    def _multiplied(self, wanted: Mapping[int, Tensor], place: int) -> Tensor:
+        return wanted[place] @ self._thin[place]
