@@ -66,6 +66,8 @@ class Job:
             yield "optimizer.warmup_steps", f"is larger than steps = {self.steps}"
         if isinstance(self.parallel, Ddp) and self.parallel.shards > self.data.global_batch:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
+        if isinstance(self.parallel, Ddp) and self.parallel.compress == "powersgd" and self.precision.compute == "fp16":
+            yield "precision.compute", "fp16 leaves steps out, which powersgd would carry on for ever; use bf16"
         if isinstance(self.parallel, LocalSgd):
             yield from self.between_averages(self.parallel.every)
             if self.optimizer.ema:

@@ -135,7 +135,7 @@ class Checkpoints:
         self._parallel.same_buffers()
         places, live = self._mine()
         if live or self._together:
-            snapshot = self._snapshot = self._fitting(live)
+            snapshot = self._snapshot = self._fitting(places, live)
             snapshot.begin(live)
             self._writer.start(f"checkpoint {step}", partial(self._write, step, snapshot, places))
         self._blocked = time.monotonic() - began
@@ -149,7 +149,7 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Makes the buffers of later saves, now that the optimizer has its state."""
-        self._snapshot = self._fitting(self._mine()[1])
+        self._snapshot = self._fitting(*self._mine())
 
     def _mine(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
         """What this rank writes, by key in its file: the places in the whole state, and the live tensors."""
@@ -160,9 +160,10 @@ class Checkpoints:
         live = (self._state.tensors() if self._leading else {}) | self._state.own()
         return {name: whole(name, tensor) for name, tensor in live.items()}, live
 
-    def _fitting(self, live: dict[str, torch.Tensor]) -> Snapshot:
+    def _fitting(self, places: dict[str, Place], live: dict[str, torch.Tensor]) -> Snapshot:
         if self._snapshot is None or self._snapshot.tensors.keys() != live.keys():
-            return Snapshot(live, self._state.buffers())
+            buffers = self._state.buffers()
+            return Snapshot(live, at_once={key for key, place in places.items() if place.name in buffers})
         return self._snapshot
 
     def _write(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> None:

@@ -38,7 +38,7 @@ class Resume:
             return 0, False
         contents = self._shared(found.contents, steps.index(newest))
         self._refuse_other_recipe(contents.manifest)
-        tensors = contents.tensors()
+        tensors = {name: t for name, t in contents.tensors().items() if not name.startswith("rank.")}
         if self._state.own():
             tensors |= self._own(found.contents if steps[self._ranks.rank] == newest else None, contents.manifest)
         self._state.load(tensors)

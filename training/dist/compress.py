@@ -48,10 +48,10 @@ class PowerSgd(Flat):
         self._thin: dict[int, Tensor] = {}
         self._missed: dict[int, Tensor] = {}
         for place, parameter in enumerate(self._parameters):
-            rows, columns = parameter.shape[0], parameter.numel() // max(1, parameter.shape[0] if parameter.ndim else 1)
-            if parameter.ndim > 1 and (rows + columns) * rank < rows * columns:
-                start = torch.randn(columns, rank, generator=random)
-                self._thin[place] = start.to(parameter.device)
+            rows = parameter.shape[0] if parameter.ndim > 1 else 1
+            columns = parameter.numel() // rows
+            if (rows + columns) * rank < rows * columns:
+                self._thin[place] = torch.randn(columns, rank, generator=random).to(parameter.device)
                 self._missed[place] = torch.zeros(rows, columns, device=parameter.device)
 
     def shared(self) -> Mapping[str, Tensor]:
@@ -63,23 +63,16 @@ class PowerSgd(Flat):
     @torch.no_grad()
     def reduce(self, step: int) -> None:
         found = self.gradients()
-        wanted = {place: found[place].reshape(len(q), -1) for place, q in self._missed.items()}
-        for place, matrix in wanted.items():
-            wanted[place] = matrix + self._missed[place]
-        left = [self._multiplied(wanted, place) for place in wanted]
-        plain = [gradient for place, gradient in enumerate(found) if place not in wanted]
-        first = [*left, *plain]
-        unflatten(ordered_sum(flatten(first), None), first)
+        wanted = {place: found[place].reshape(missed.shape) + missed for place, missed in self._missed.items()}
+        left = [matrix @ self._thin[place] for place, matrix in wanted.items()]
+        whole = [gradient for place, gradient in enumerate(found) if place not in wanted]
+        unflatten(ordered_sum(flatten([*left, *whole]), None), [*left, *whole])
         bases = dict(zip(wanted, (torch.linalg.qr(p).Q for p in left), strict=True))
         parts = {place: matrix.T @ bases[place] for place, matrix in wanted.items()}
         for place, matrix in wanted.items():
-            self._missed[place].copy_(matrix).sub_(bases[place] @ parts[place].T)
-        if parts:
-            right = list(parts.values())
+            torch.sub(matrix, bases[place] @ parts[place].T, out=self._missed[place])
+        if right := list(parts.values()):
             unflatten(ordered_sum(flatten(right), None), right)
         for place, q in parts.items():
             self._thin[place].copy_(q)
             found[place].copy_((bases[place] @ q.T).view(found[place].shape))
-
-    def _multiplied(self, wanted: Mapping[int, Tensor], place: int) -> Tensor:
-        return wanted[place] @ self._thin[place]

@@ -162,6 +162,16 @@ MISTAKES = {
         "lr = 0.1\n[checkpoint]\nupload = '/data'",
         "job.toml:11 checkpoint.upload: must be s3://bucket/prefix, is '/data'",
     ),
+    "steps left out under PowerSGD": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\ncompress = 'powersgd'\n[precision]\ncompute = 'fp16'",
+        "job.toml:13 precision.compute: fp16 leaves steps out",
+    ),
+    "an average of local weights": (
+        "lr = 0.1",
+        "lr = 0.1\nema = 0.9\n[parallel]\nkind = 'localsgd'",
+        "job.toml:10 optimizer.ema: excludes parallel.kind = localsgd",
+    ),
     "a spike that is none": (
         "lr = 0.1",
         "lr = 0.1\n[health]\nspike = 0.5",

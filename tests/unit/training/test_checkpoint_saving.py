@@ -1,0 +1,85 @@
+"""What the step loop sees of a save: a copy, a wait before the next step of the optimizer, and what went wrong."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import nn
+from torch.amp.grad_scaler import GradScaler
+
+from training.checkpoint import Checkpoints
+from training.checkpoint.manifest import read
+from training.checkpoint.snapshot import Snapshot
+from training.checkpoint.state import State
+from training.config import Job
+from training.dist import Parallel, connect
+
+
+@contextmanager
+def checkpoints(job: Job, model: nn.Module, told: list[str], *, cut: bool = False) -> Iterator[Checkpoints]:
+    with connect(60) as ranks:
+        sgd = torch.optim.SGD(model.parameters(), 0.1)
+        state = State(model, sgd, GradScaler("cpu", enabled=False))
+        way = Parallel(model, ranks, 1)
+        way.cut = cut
+        yield Checkpoints(job, ranks, state, way, durable=lambda step: told.append(f"durable {step}"), note=told.append)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_save_holds_the_buffers_of_its_step_though_the_next_forward_runs_beside_it(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, cut: bool
+):
+    model, forward_done = nn.BatchNorm1d(3), threading.Event()
+    complete = Snapshot.complete
+
+    def late(snapshot: Snapshot) -> dict[str, torch.Tensor]:
+        assert forward_done.wait(10)
+        return complete(snapshot)
+
+    monkeypatch.setattr(Snapshot, "complete", late)
+    job = small()
+    with checkpoints(job, model, told := [], cut=cut) as saving:
+        saving.save(1)
+        model(torch.randn(8, 3) + 5)
+        forward_done.set()
+        saving.hold()
+        saving.finish()
+
+    saved = read(job.out / "checkpoints" / "step-00000001").tensors()
+    assert told == ["durable 1"]
+    assert saved["model.num_batches_tracked"].item() == 0
+    assert saved["model.running_mean"].tolist() == [0, 0, 0]
+    assert model.num_batches_tracked is not None
+    assert model.num_batches_tracked.item() == 1
+
+
+def test_a_save_that_fails_is_told_and_the_run_goes_on_but_does_not_end_so(small: Callable[..., Job]):
+    job = small()
+    with checkpoints(job, nn.Linear(2, 2), told := []) as saving:
+        folder = job.out / "checkpoints"
+        shutil.rmtree(folder)
+        folder.write_text("a file where the folder was")
+        saving.save(1)
+        saving.save(2)
+        assert told == [f"step 1 is not saved: Not a directory: {folder}/.writing-step-00000001-{saving._store._run}"
+                        "; training goes on"]  # fmt: skip
+
+        with pytest.raises(OSError, match="Not a directory"):
+            saving.finish()
+
+
+def test_weights_that_are_no_numbers_are_not_saved(small: Callable[..., Job]):
+    model, job = nn.Linear(2, 2), small()
+    with checkpoints(job, model, []) as saving:
+        with torch.no_grad():
+            model.weight[0, 0] = float("nan")
+        saving.save(1)
+        with pytest.raises(OSError, match=r"model\.weight is not finite"):
+            saving.finish()
+
+    assert not list((job.out / "checkpoints").glob("step-*"))
