@@ -15,14 +15,15 @@ class Average:
 
     def __init__(self, model: nn.Module, keep: float) -> None:
         live = {name: t for name, t in model.state_dict().items() if t.is_floating_point()} if keep else {}
-        self._live, self._keep = list(live.values()), keep
         self.tensors = {name: t.detach().clone() for name, t in live.items()}
+        self._live, self._mean = (list(map(here, found.values())) for found in (live, self.tensors))
+        self._keep = keep
 
     def update(self, step: int) -> None:
         """After a step, counted from 1. Early on less is kept, so that the first weights are soon forgotten."""
         if self.tensors:
             keep = min(self._keep, step / (step + 9))
-            torch._foreach_lerp_([*self.tensors.values()], self._live, 1 - keep)  # pyright: ignore[reportPrivateImportUsage]
+            torch._foreach_lerp_(self._mean, self._live, 1 - keep)  # pyright: ignore[reportPrivateImportUsage]
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -31,7 +32,7 @@ class Average:
             yield
             return
         kept = [t.clone() for t in self._live]
-        self._put(list(self.tensors.values()))
+        self._put(self._mean)
         try:
             yield
         finally:
@@ -40,3 +41,8 @@ class Average:
     @torch.no_grad()
     def _put(self, values: list[Tensor]) -> None:
         torch._foreach_copy_(self._live, values)  # pyright: ignore[reportPrivateImportUsage]
+
+
+def here(tensor: Tensor) -> Tensor:
+    """This rank's part of a tensor that is cut over the ranks (a DTensor), sharing its memory; others as they are."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor  # pyright: ignore[reportAttributeAccessIssue]
