@@ -28,6 +28,7 @@ WAYS = {
     "bf16 gradients": ("parallel.compress=bf16",),
     "shards": ("parallel.shards=5",),
     "local SGD": ("parallel={kind='localsgd', every=2, after=2}",),
+    "EMA and clipping": ("optimizer.ema=0.9", "optimizer.clip_norm=0.5"),
 }
 STEPS = 12
 

@@ -94,10 +94,9 @@ class Pipeline(Parallel):
 def own_layers(job: Job, model: nn.Module, place: int, stages: int) -> list[nn.Module]:
     """This stage's share of the model's layers, equally many that have weights; takes the others out of the
     model. Raises JobError where the model is not one layer behind the other, or has fewer than there are stages."""
-    layers = getattr(model, "layers", None)
-    if layers is None:
+    if not hasattr(model, "chain"):
         raise job.refusal("parallel.kind", f"{job.model.kind} is no chain of layers; use fsdp or tensor")
-    chain: list[nn.Module] = layers()
+    chain: list[nn.Module] = model.chain()  # pyright: ignore[reportCallIssue]
     heavy = [any(True for _ in layer.parameters()) for layer in chain]
     if sum(heavy) < stages:
         raise job.refusal("parallel.stages", f"{job.model.kind} has {sum(heavy)} layers with weights; set fewer stages")

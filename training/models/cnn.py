@@ -33,7 +33,7 @@ class Cnn(nn.Module):
         """Images [batch, channels, image_size, image_size] → logits [batch, classes]."""
         return self.classifier(self.features(images).flatten(1))
 
-    def layers(self) -> list[nn.Module]:
+    def chain(self) -> list[nn.Module]:
         """What forward runs, one behind the other: where a pipeline may cut."""
         return [*self.features, nn.Flatten(1), self.classifier]
 

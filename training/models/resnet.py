@@ -94,7 +94,7 @@ class ResNet(nn.Module):
             x = self.get_submodule(f"layer{number}")(x)
         return self.fc(self.avgpool(x).flatten(1))
 
-    def layers(self) -> list[nn.Module]:
+    def chain(self) -> list[nn.Module]:
         """What forward runs, one behind the other: where a pipeline may cut."""
         blocks = [block for number in range(1, 5) for block in self.get_submodule(f"layer{number}").children()]
         return [self.conv1, self.bn1, self.relu, self.maxpool, *blocks, self.avgpool, nn.Flatten(1), self.fc]

@@ -15,6 +15,11 @@ from training.loop import train
 Ranks = Callable[..., list]
 FSDP = "parallel={kind='fsdp'}"
 TENSOR = "parallel={kind='tensor'}"
+GPT = (
+    "steps=6",
+    "model={kind='gpt', layers=2, heads=2, width=32}",
+    "data={kind='synthetic-text', global_batch=8, samples=64, held_out=8, length=16, vocabulary=32}",
+)
 PIPELINE = "parallel={kind='pipeline', micro_batches=3}"
 
 
@@ -65,6 +70,19 @@ def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], rank
     assert len(losses(small())) == 12
 
 
+@pytest.mark.parametrize(("way", "world"), [(FSDP, 2), (TENSOR, 4)])
+def test_a_cut_gpt_with_its_tied_embedding_learns_as_one_process_does(
+    small: Callable[..., Job], ranks: Ranks, way: str, world: int
+):
+    alone, together = small(*GPT, out="alone"), small(*GPT, way, out="together")
+
+    train(alone)
+    ranks(world, train, together)
+
+    assert losses(together) == pytest.approx(losses(alone), abs=1e-4)
+    assert losses(together)[-1] < losses(together)[0]
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -78,6 +96,10 @@ def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], rank
             "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
         ),
         ((FSDP, "precision.compute=fp16"), "precision.compute: fp16 scales losses, which fsdp does not; use bf16"),
+        (
+            (*GPT, "parallel={kind='pipeline', stages=3, micro_batches=4}"),
+            "parallel.kind: gpt is no chain of layers; use fsdp or tensor",
+        ),
         ((FSDP, "data.global_batch=2"), "data.global_batch: 2 cannot be shared by 3 ranks"),
     ],
 )
