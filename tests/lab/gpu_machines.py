@@ -237,7 +237,7 @@ def handover(spec: NodeSpec, hardware: Hardware, installer: dict[str, str]) -> d
         "groups": [{**group, **fabric, "drivers": told}],
         "storage": [storage.model_dump(mode="json") for storage in hardware.storage],
         "store": {"host": "control", "address": GATEWAY},
-        "environment": {"python": sys.executable},
+        "environment": {"python": sys.executable, "shared": True},
     }
 
 

@@ -201,7 +201,7 @@ def handover(folder: Path, hosts: tuple[Host, ...], key: Path) -> dict[str, Any]
         "groups": [{"name": "node", "count": len(hosts), "gpu": None, "gpus_per_node": 0, "fabric": "none"}],
         "storage": [{"name": "data", "path": str(data)}],
         "store": {"host": "control", "address": "127.0.0.1"},
-        "environment": {"python": sys.executable},
+        "environment": {"python": sys.executable, "shared": True},
     }
 
 

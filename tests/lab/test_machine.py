@@ -52,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "groups": [{"name": "box", "count": 1, "gpu": None, "gpus_per_node": 0, "fabric": "none"}],
             "storage": [{"name": "data", "path": "/data"}],
             "store": {"host": "control", "address": GATEWAY},
-            "environment": {"python": sys.executable},
+            "environment": {"python": sys.executable, "shared": True},
         }
         yield Site(folder, (), handover, make_package(folder / "training"))
     finally:
