@@ -59,12 +59,19 @@ def plan(
 @app.command()
 def select(
     gpus: Annotated[int, typer.Option(min=1, help="how many GPUs", show_default=False)],
-    region: Annotated[str, typer.Option(help="where, e.g. us-east-1", show_default=False)],
+    region: Annotated[
+        str | None, typer.Option(help="where, e.g. us-east-1; without it each type where it costs least")
+    ] = None,
     gpu_memory: Annotated[float, typer.Option(metavar="GIB", help="usable memory of each GPU, at least")] = 0.0,
     precision: Annotated[Precision, typer.Option(help="format of the matrix products")] = "bf16",
     fabric: Annotated[FabricNeed, typer.Option(help="a fast network between nodes")] = "preferred",
     budget: Annotated[float | None, typer.Option(metavar="USD", help="at most, per hour, all nodes")] = None,
-    cloud: Annotated[list[str] | None, typer.Option(help="only this cloud; can be repeated")] = None,
+    clouds: Annotated[
+        str, typer.Option(metavar="NAME,…", help="of aws, alicloud, azure, tencent: in one table")
+    ] = "aws",
+    rate: Annotated[
+        str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Rank the instance types that fit a job by the price of its work."""
@@ -77,7 +84,8 @@ def select(
         precision=precision,
         fabric=fabric,
         budget_usd_per_hour=budget,
-        clouds=cloud or (),
+        rate=rate,
+        clouds=clouds.split(","),
     )
     show(told, as_json, command.text)
 

@@ -73,8 +73,8 @@ def in_full(row: Document) -> list[str]:
         cells["compute_capability"] = str(row["compute_capability"])  # a version: 8.0, not 8
     lines = [row["name"], *(f"  {key:<22} {value}" for key, value in cells.items() if value)]
     for price in row.get("prices", []):
-        usd, source = price["on_demand_usd_per_hour"], f"{price['date']}, {price['source']}"
-        lines.append(f"  {'on demand':<22} {usd} USD/h in {price['region']} ({source})")
+        money = f"{price['on_demand_per_hour']} {price['currency']}/h"
+        lines.append(f"  {'on demand':<22} {money} in {price['region']} ({price['date']}, {price['source']})")
     return lines
 
 
@@ -91,8 +91,9 @@ def type_row(kind: Document) -> str:
     gpus = f"{kind['gpu_count'] * kind['gpu_share']:g} × {kind['gpu']}" if kind["gpu"] else "no GPU"
     machine = f"{known(kind['vcpus'], 'vCPU'):<9} {known(kind['memory_gib'], 'GiB'):<9}"
     fabric = f"{kind['fabric']} × {known(kind['fabric_interfaces'])}" if kind["fabric"] else ""
-    usd = " ".join(f"{price['on_demand_usd_per_hour']:.2f} USD/h {price['region']}" for price in kind["prices"])
-    return f"{kind['name']:<20} {gpus:<30} {machine} {fabric:<9} {usd or 'no price'}"
+    costs = [f"{price['on_demand_per_hour']:.2f} {price['currency']}/h {price['region']}" for price in kind["prices"]]
+    more = f" and {len(costs) - 1} more" if len(costs) > 1 else ""
+    return f"{kind['name']:<25} {gpus:<30} {machine} {fabric:<9} {costs[0] + more if costs else 'no price'}"
 
 
 def gpu_row(gpu: Document) -> str:

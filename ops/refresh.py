@@ -32,7 +32,7 @@ def refresh(
     """
     before = load(folder)
     said: list[Answers] = []
-    for region in regions or before.regions:
+    for region in regions or before.regions("aws"):
         with phases.phase(region) as phase:
             said.append(market.ask(Account(region), before, phase.say))
             phase.say(f"{len(said[-1].types)} types, {len(said[-1].prices)} prices, {len(said[-1].spot)} spot prices")

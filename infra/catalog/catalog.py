@@ -36,7 +36,7 @@ class UnknownGpu(UnknownName):
 
 
 class UnknownRegion(ValueError):
-    """A region that no row of prices.csv names: it may well exist, but nothing can be priced there."""
+    """A region that no row of prices.csv names for a cloud: it may well exist, but nothing can be priced there."""
 
     def __init__(self, region: str, known: Iterable[str]) -> None:
         super().__init__(f"no price is known in region '{region}'; the tables know {', '.join(known)}")
@@ -90,9 +90,15 @@ class Catalog:
         return tuple(sorted({kind.cloud for kind in self.types}))
 
     @cached_property
-    def regions(self) -> tuple[str, ...]:
-        """The regions where a price is known."""
-        return tuple(sorted({price.region for price in self.prices}))
+    def _regions(self) -> Mapping[str, tuple[str, ...]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for price in self.prices:
+            found[self._types[price.type].cloud].add(price.region)
+        return {cloud: tuple(sorted(regions)) for cloud, regions in found.items()}
+
+    def regions(self, cloud: str) -> tuple[str, ...]:
+        """The regions of a cloud where a price is known; two clouds may each have a us-east-1."""
+        return self._regions.get(cloud, ())
 
     def type(self, name: str) -> InstanceType:
         """Raises UnknownType."""
@@ -108,10 +114,15 @@ class Catalog:
 
     def price(self, type_name: str, region: str) -> Price | None:
         """What a type costs on demand, None where no price is known. Raises UnknownType, UnknownRegion."""
-        self.type(type_name)
-        if region not in self.regions:
-            raise UnknownRegion(region, self.regions)
+        known = self.regions(self.type(type_name).cloud)
+        if region not in known:
+            raise UnknownRegion(region, known)
         return self._prices.get((type_name, region))
+
+    def prices_of(self, type_name: str) -> tuple[Price, ...]:
+        """What a type costs on demand wherever a price is known, least first."""
+        found = [price for price in self.prices if price.type == type_name]
+        return tuple(sorted(found, key=lambda price: price.on_demand_per_hour))
 
     def offered(self, type_name: str, region: str) -> bool | None:
         """Whether any zone of the region has the type; None where nobody looked at that type, or that region."""

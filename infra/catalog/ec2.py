@@ -116,7 +116,7 @@ def price(product: str, region: str, today: date) -> Price | None:
             usd = float(dimension["pricePerUnit"].get("USD", 0))
             if dimension["unit"] == "Hrs" and usd > 0:
                 name = told["product"]["attributes"]["instanceType"]
-                return Price(type=name, region=region, on_demand_usd_per_hour=usd, source=PRICES_SOURCE, date=today)
+                return Price(type=name, region=region, on_demand_per_hour=usd, source=PRICES_SOURCE, date=today)
     return None
 
 

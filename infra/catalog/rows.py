@@ -78,7 +78,8 @@ class InstanceType:
     gpu: a name of gpus.csv, None for a machine without one. gpu_share: the part of a GPU that each of its GPUs is,
     below 1 for a virtual slice. gpu_memory_mib: usable on each. nvlink: between this machine's GPUs. network_gbps: of
     all cards; with network_burst only for a while. The interfaces follow by rule from the next six: network_cards,
-    interfaces_per_card (the most that each card holds), fabric ("efa", None without one), fabric_gbps (of the machine),
+    interfaces_per_card (the most that each card holds), fabric ("efa", "erdma", "roce", "ib", None without
+    one), fabric_gbps (of the machine),
     fabric_interfaces (as many cards carry one each, 0 without fabric) and fabric_on_first_card (where the first card
     carries only the plain network, the fabric begins on the second). disk_gb: of each local disk. date: the day the
     source was read.
@@ -118,11 +119,15 @@ class InstanceType:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """One row of prices.csv: what a type costs on demand in a region (Linux). date: the day on which it cost that."""
+    """One row of prices.csv: what a type costs on demand in a region (Linux). date: the day on which it cost that.
+
+    currency: the one that the price is asked in, by its ISO code; a bill is in that, and nothing is converted here.
+    """
 
     type: str
     region: str
-    on_demand_usd_per_hour: float
+    on_demand_per_hour: float
+    currency: str = "USD"
     source: str
     date: date
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from math import inf
 from typing import get_args
 
-from infra.catalog import Catalog, FabricNeed, Gpu, InstanceType, Precision, Price, Rate
+from infra.catalog import Catalog, FabricNeed, Gpu, InstanceType, Precision, Price, Rate, UnknownRegion
 from infra.spec.nearest import hint
 
 
@@ -15,20 +16,31 @@ class AskError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """What a US dollar is worth in another currency on a day. Never in the tables: whoever compares says it."""
+
+    currency: str
+    per_usd: float
+    date: date
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ask:
     """What a job needs. Raises AskError.
 
-    gpu_memory_gib: usable memory of each GPU, at least. precision: the format of its matrix products. fabric: between
+    region: None prices each type where it costs least. gpu_memory_gib: usable memory of each GPU, at least. precision: the format of its matrix products. fabric: between
     nodes where one node does not hold all GPUs: a type without is refused ("required"), ranked behind ("preferred") or
-    as good ("none"). clouds: empty for every cloud of the tables.
+    as good ("none"). exchange: for prices in its currency, None where dollars alone count. clouds: empty for every
+    cloud of the tables.
     """
 
     gpus: int
-    region: str
+    region: str | None = None
     gpu_memory_gib: float = 0.0
     precision: Precision = "bf16"
     fabric: FabricNeed = "preferred"
     budget_usd_per_hour: float | None = None
+    exchange: Exchange | None = None
     clouds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -38,6 +50,8 @@ class Ask:
             raise AskError(f"gpu memory: {self.gpu_memory_gib} is no amount of GiB")
         if self.budget_usd_per_hour is not None and not 0 <= self.budget_usd_per_hour < inf:
             raise AskError(f"budget: {self.budget_usd_per_hour} is no amount of USD per hour")
+        if self.exchange is not None and not 0 < self.exchange.per_usd < inf:
+            raise AskError(f"rate: {self.exchange.per_usd} {self.exchange.currency} is no price of a dollar")
         _known("precision", self.precision, get_args(Precision))
         _known("fabric", self.fabric, get_args(FabricNeed))
 
@@ -74,6 +88,7 @@ class Rejected:
     """A type that does not fit, and the first reason why."""
 
     type: str
+    cloud: str
     reason: str
 
 
@@ -89,6 +104,7 @@ def choose(ask: Ask, catalog: Catalog) -> Choice:
     """Ranks by USD per PFLOP-hour: what work costs, not what an hour costs. Raises AskError, UnknownRegion."""
     for cloud in ask.clouds:
         _known("cloud", cloud, catalog.clouds)
+    _check_region(ask, catalog)
     ranked: list[Offer] = []
     rejected: list[Rejected] = []
     for kind in catalog.types:
@@ -97,7 +113,7 @@ def choose(ask: Ask, catalog: Catalog) -> Choice:
         try:
             ranked.append(_offer(ask, catalog, kind, catalog.gpu(kind.gpu)))
         except _Refused as refused:
-            rejected.append(Rejected(type=kind.name, reason=str(refused)))
+            rejected.append(Rejected(type=kind.name, cloud=kind.cloud, reason=str(refused)))
     return Choice(ranked=tuple(sorted(ranked, key=lambda offer: _order(ask, offer))), rejected=tuple(rejected))
 
 
@@ -105,6 +121,12 @@ def _order(ask: Ask, offer: Offer) -> tuple[bool, float, int, float, str]:
     """Equal work for equal money (to a millionth of a dollar) goes to fewer nodes."""
     apart = ask.fabric == "preferred" and not offer.joined
     return apart, round(offer.usd_per_pflop_hour, 6), offer.nodes, offer.usd_per_hour, offer.kind.name
+
+
+def _check_region(ask: Ask, catalog: Catalog) -> None:
+    regions = dict.fromkeys(region for cloud in ask.clouds or catalog.clouds for region in catalog.regions(cloud))
+    if ask.region is not None and ask.region not in regions:
+        raise UnknownRegion(ask.region, regions)
 
 
 class _Refused(Exception):
@@ -117,7 +139,7 @@ def _offer(ask: Ask, catalog: Catalog, kind: InstanceType, gpu: Gpu) -> Offer:
     rate = _rate(ask, catalog, gpu)
     _check_fabric(ask, kind, nodes)
     price = _price(ask, catalog, kind)
-    usd_per_hour = nodes * price.on_demand_usd_per_hour
+    usd_per_hour = nodes * _usd(ask, price)
     if ask.budget_usd_per_hour is not None and usd_per_hour > ask.budget_usd_per_hour:
         raise _Refused(f"{nodes} of it cost {usd_per_hour:.2f} USD/h, more than {ask.budget_usd_per_hour:g}")
     return Offer(
@@ -161,12 +183,26 @@ def _check_fabric(ask: Ask, kind: InstanceType, nodes: int) -> None:
 
 
 def _price(ask: Ask, catalog: Catalog, kind: InstanceType) -> Price:
-    price = catalog.price(kind.name, ask.region)
+    if ask.region is None:
+        price = next(iter(catalog.prices_of(kind.name)), None)
+    elif ask.region in catalog.regions(kind.cloud):
+        price = catalog.price(kind.name, ask.region)
+    else:
+        raise _Refused(f"{kind.cloud} has no region {ask.region}")
     if price is None and "on-demand" not in kind.usage_classes:
         raise _Refused(f"not sold on demand, only as {' or '.join(kind.usage_classes)}")
     if price is None:
-        raise _Refused(f"no on-demand price is known in {ask.region}")
+        raise _Refused(f"no on-demand price is known{f' in {ask.region}' if ask.region else ''}")
     return price
+
+
+def _usd(ask: Ask, price: Price) -> float:
+    """Of one node an hour."""
+    if price.currency == "USD":
+        return price.on_demand_per_hour
+    if ask.exchange is None or ask.exchange.currency != price.currency:
+        raise _Refused(f"its price is in {price.currency}; say what a dollar is worth: --rate {price.currency}=…@<day>")
+    return price.on_demand_per_hour / ask.exchange.per_usd
 
 
 def _known(what: str, word: str, known: tuple[str, ...]) -> None:

@@ -126,7 +126,7 @@ def _on_demand(kind: str, region: str) -> float | None:
         price = load().price(kind, region)
     except (UnknownType, UnknownRegion):
         return None
-    return None if price is None else price.on_demand_usd_per_hour
+    return None if price is None else price.on_demand_per_hour
 
 
 def _region(stack: Stack, resource: Resource) -> str:

@@ -77,7 +77,7 @@ def _bill(group: AwsGroupPlan, region: str) -> _Bill:
         return _Bill(group=group, expected=None, most=None, source=NO_TABLE)
     unused = " (a reservation costs it used or not)" if isinstance(group.market, Reservation) else ""
     source = f"on demand in {price.region} on {price.date}: {price.source}{unused}"
-    each = price.on_demand_usd_per_hour
+    each = price.on_demand_per_hour
     return _Bill(group=group, expected=group.count * each, most=group.most * each, source=source)
 
 
@@ -90,7 +90,7 @@ def _up_front(block: CapacityBlock) -> str:
 
 def _spot_bill(group: AwsGroupPlan, market: Spot, price: Price | None) -> _Bill:
     """Spot moves by the hour, and spot.csv only saw some: a node costs at most its cap, or the on-demand price."""
-    full = None if price is None else price.on_demand_usd_per_hour
+    full = None if price is None else price.on_demand_per_hour
     caps = [each for each in (market.max_price_usd_per_hour, full) if each is not None]
     if not caps or (market.fallback and full is None):
         return _Bill(group=group, expected=None, most=None, source=NO_TABLE)

@@ -109,8 +109,8 @@ def spot_cap_is_below_on_demand(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation
     for i, group in enumerate(plan.groups):
         price = on_demand(group.type, plan.region)
         cap = group.market.max_price_usd_per_hour if isinstance(group.market, Spot) else None
-        if price is not None and cap is not None and cap > price.on_demand_usd_per_hour:
-            message = f"{cap:g} USD is more than the on-demand price, {price.on_demand_usd_per_hour:g}; leave it out"
+        if price is not None and cap is not None and cap > price.on_demand_per_hour:
+            message = f"{cap:g} USD is more than the on-demand price, {price.on_demand_per_hour:g}; leave it out"
             yield f"cluster.nodes[{i}].market.max_price", message
 
 

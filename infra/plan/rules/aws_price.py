@@ -53,7 +53,7 @@ def spot_would_cost_less(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
         if not isinstance(group.market, OnDemand) or group.role == "head" or price is None or not seen:
             continue
         usd = sorted(each.usd_per_hour for each in seen)
-        saving = 1 - usd[-1] / price.on_demand_usd_per_hour
+        saving = 1 - usd[-1] / price.on_demand_per_hour
         if saving > 0:
             where = f"{len(usd)} zones of {plan.region}: {seen[0].source}, {seen[0].date}"
             message = f"spot would save {saving:.0%} or more: {usd[0]:.2f} to {usd[-1]:.2f} USD an hour ({where})"

@@ -21,7 +21,7 @@ def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> No
     plan = decide(load(REPOSITORY, stack))
     assert isinstance(plan, AwsPlan)
     with (REPOSITORY / "infra" / "catalog" / "prices.csv").open() as file:
-        table = {(row["type"], row["region"]): float(row["on_demand_usd_per_hour"]) for row in csv.DictReader(file)}
+        table = {(row["type"], row["region"]): float(row["on_demand_per_hour"]) for row in csv.DictReader(file)}
 
     nodes = {each.name: each.count * at_most(each, table[each.type, plan.region]) for each in plan.groups}
     total = sum(nodes.values()) + (CONTROL_PLANE if plan.eks else 0)

@@ -49,7 +49,7 @@ def with_fabric(name: str, **figures: Any) -> InstanceType:
 
 
 def price(type_name: str, usd_per_hour: float) -> Price:
-    return Price(type=type_name, region=REGION, on_demand_usd_per_hour=usd_per_hour, source="made up", date=DAY)
+    return Price(type=type_name, region=REGION, on_demand_per_hour=usd_per_hour, source="made up", date=DAY)
 
 
 def catalog(priced: dict[InstanceType, float | None], *gpus: Gpu) -> Catalog:

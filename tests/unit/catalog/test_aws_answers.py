@@ -69,7 +69,7 @@ def test_a_product_has_its_price_by_the_hour() -> None:
     row = ec2.price(product("p4d.24xlarge", "21.9576420000"), "us-east-1", TODAY)
 
     assert row is not None
-    assert (row.type, row.region, row.on_demand_usd_per_hour) == ("p4d.24xlarge", "us-east-1", 21.957642)
+    assert (row.type, row.region, row.on_demand_per_hour) == ("p4d.24xlarge", "us-east-1", 21.957642)
 
 
 @pytest.mark.parametrize("free", [product("p5.48xlarge", "0.0000000000"), product("p5.48xlarge", "1.0", unit="GB-Mo")])

@@ -74,7 +74,7 @@ def test_a_refresh_writes_what_aws_answers(run: Callable[..., dict[str, Any]], f
     price, (spot,) = tables.price("p4d.24xlarge", REGION), tables.spot_prices("p4d.24xlarge", REGION)
     assert told["written"]
     assert price is not None
-    assert (price.on_demand_usd_per_hour, price.source) == (20.0, "AWS Price List GetProducts")
+    assert (price.on_demand_per_hour, price.source) == (20.0, "AWS Price List GetProducts")
     assert (spot.usd_per_hour, spot.days, spot.source) == (7.5, 7, "EC2 DescribeSpotPriceHistory")
     assert tables.type("p4d.24xlarge").source == "EC2 DescribeInstanceTypes"
 
@@ -84,9 +84,9 @@ def test_a_refresh_tells_each_figure_that_changes(run: Callable[..., dict[str, A
 
     (price,) = (each for each in told["changes"] if (each["table"], each["kind"]) == ("prices", "changed"))
     assert price["row"] == "p4d.24xlarge in us-east-1"
-    assert price["cells"] == {"on_demand_usd_per_hour": {"before": 21.957642, "after": 20.0}}
+    assert price["cells"] == {"on_demand_per_hour": {"before": 21.957642, "after": 20.0}}
     assert changes(told, "types", "changed") == []
-    assert "on_demand_usd_per_hour: 21.957642 → 20.0" in refresh.text(told)
+    assert "on_demand_per_hour: 21.957642 → 20.0" in refresh.text(told)
 
 
 def test_rows_that_aws_does_not_give_are_kept_and_told(run: Callable[..., dict[str, Any]], folder: Path) -> None:
@@ -137,8 +137,8 @@ def test_a_new_type_with_a_known_gpu_is_added(run: Callable[..., dict[str, Any]]
 
 
 def test_other_clouds_and_regions_stay_as_they_are() -> None:
-    cloud = replace(TABLES.types[0], cloud="alicloud", name="ecs.g7.large")
-    elsewhere = Price(type="c7i.large", region="eu-west-1", on_demand_usd_per_hour=1, source="hand", date=TODAY)
+    cloud = replace(TABLES.types[0], cloud="alicloud", name="ecs.g7.huge")
+    elsewhere = Price(type="c7i.large", region="eu-west-1", on_demand_per_hour=1, source="hand", date=TODAY)
     old = replace(TABLES, types=(*TABLES.types, cloud), prices=(*TABLES.prices, elsewhere))
     nothing = Answers(regions=(REGION,), types=(), offerings=(), prices=(), spot=())
 
@@ -147,7 +147,7 @@ def test_other_clouds_and_regions_stay_as_they_are() -> None:
     assert merged.catalog.types == old.types
     assert merged.catalog.prices == old.prices
     told = {(change.table, change.row) for change in merged.changes}
-    assert ("types", "ecs.g7.large") not in told
+    assert ("types", "ecs.g7.huge") not in told
     assert ("prices", "c7i.large in eu-west-1") not in told
 
 
