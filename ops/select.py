@@ -31,8 +31,10 @@ def select(
     rate: str | None = None,
     clouds: Sequence[str] = DEPLOYED[:1],
 ) -> Document:
-    """The document of `--json`; see `Ask` for what is asked. rate: `CNY=7.10@2026-11-20`, units for a dollar and the day
-    on which they were. Raises Failure, code 2, for an ask that makes no sense."""
+    """The document of `--json`; see `Ask` for what is asked. rate: `CNY=7.10@2026-11-20`, units for a dollar on a day.
+
+    Raises Failure, code 2, for an ask that makes no sense.
+    """
     tables = catalog.load()
     try:
         ask = Ask(
@@ -127,7 +129,10 @@ def headline(ask: Document) -> str:
     memory = f" of {ask['gpu_memory_gib']:g} GiB or more" if ask["gpu_memory_gib"] else ""
     budget = ask["budget_usd_per_hour"]
     parts = [f"{ask['gpus']} GPU{'s' if ask['gpus'] > 1 else ''}{memory}", ask["precision"], f"fabric {ask['fabric']}"]
-    parts += [ask["region"] or f"{', '.join(ask['clouds']) or 'every cloud'}, each type where it costs least", *([] if budget is None else [f"at most {budget:g} USD/h"])]
+    parts += [
+        ask["region"] or f"{', '.join(ask['clouds']) or 'every cloud'}, each type where it costs least",
+        *([] if budget is None else [f"at most {budget:g} USD/h"]),
+    ]
     return " · ".join(parts)
 
 

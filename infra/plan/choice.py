@@ -28,10 +28,10 @@ class Exchange:
 class Ask:
     """What a job needs. Raises AskError.
 
-    region: None prices each type where it costs least. gpu_memory_gib: usable memory of each GPU, at least. precision: the format of its matrix products. fabric: between
-    nodes where one node does not hold all GPUs: a type without is refused ("required"), ranked behind ("preferred") or
-    as good ("none"). exchange: for prices in its currency, None where dollars alone count. clouds: empty for every
-    cloud of the tables.
+    region: None prices each type where it costs least. gpu_memory_gib: usable memory of each GPU, at least. precision:
+    the format of its matrix products. fabric: between nodes where one node does not hold all GPUs: a type without is
+    refused ("required"), ranked behind ("preferred") or as good ("none"). exchange: for prices in its currency, None
+    where dollars alone count. clouds: empty for every cloud of the tables.
     """
 
     gpus: int

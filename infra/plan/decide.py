@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from infra.plan import aws, local, machines
+from infra.plan import alicloud, aws, local, machines
 from infra.plan.plan import Finding, Plan
 from infra.plan.rules import check
-from infra.spec import AwsSpec, LocalSpec, MachinesSpec, StackFile
+from infra.spec import AlicloudSpec, AwsSpec, LocalSpec, MachinesSpec, StackFile
 
 DECIDE: dict[type, Callable[[str, Any], Plan]] = {
     LocalSpec: local.decide,
     AwsSpec: aws.decide,
+    AlicloudSpec: alicloud.decide,
     MachinesSpec: machines.decide,
 }
 

@@ -8,7 +8,7 @@ Security groups are stateful: an answer needs no rule.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Literal
 
@@ -72,6 +72,27 @@ def outbound(groups: Sequence[str]) -> tuple[FirewallRule, ...]:
         FirewallRule(group=group, direction="egress", protocol="tcp", port=port, peer_cidr="0.0.0.0/0", reason=reason)
         for group in groups
         for port, reason in WEB_PORTS.items()
+    )
+
+
+def both_ways(
+    client: str, server: str, port: int | None, last: int | None = None, *, reason: str
+) -> tuple[FirewallRule, FirewallRule]:
+    """What the client may send, and the server receive."""
+    taken = received(client, server, port, last, reason=reason)
+    return replace(taken, group=client, direction="egress", peer_group=server), taken
+
+
+def received(client: str, server: str, port: int | None, last: int | None = None, *, reason: str) -> FirewallRule:
+    """What a group takes from another one; without a port anything, with `last` a range of ports."""
+    return FirewallRule(
+        group=server,
+        direction="ingress",
+        protocol="-1" if port is None else "tcp",
+        port=port,
+        last_port=last,
+        peer_group=client,
+        reason=reason,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import PublicKey, UsdLimit
+from infra.spec.types import Limit, PublicKey
 
 
 class Section(BaseModel):
@@ -24,10 +24,10 @@ class Access(Section):
 
 
 class Budget(Section):
-    """The most the cluster may cost, in US dollars an hour and a month."""
+    """The most the cluster may cost an hour and a month, in the currency that its cloud bills."""
 
-    hourly: UsdLimit | None = None
-    monthly: UsdLimit | None = None
+    hourly: Limit | None = None
+    monthly: Limit | None = None
 
 
 class Cluster(Section):

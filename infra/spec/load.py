@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from infra.spec.alicloud import AlicloudSpec
 from infra.spec.aws import AwsSpec
 from infra.spec.document import Document, Unreadable, read
 from infra.spec.local import LocalSpec
@@ -19,12 +20,14 @@ from infra.spec.shown import shown
 from infra.spec.words import explained, key_path
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-Spec = LocalSpec | AwsSpec | MachinesSpec
+Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec
 SPECS: dict[str, type[Spec]] = {  # by the stack file's `cloud`
     "local": LocalSpec,
     "aws": AwsSpec,
+    "alicloud": AlicloudSpec,
     "machines": MachinesSpec,
 }
+COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
 # What the Pulumi command line itself writes at the top of a stack file.
 ENGINE_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt", "environment")
@@ -150,6 +153,8 @@ def _cluster(data: Any) -> tuple[Spec | None, list[tuple[str, str]]]:
         if "cloud" not in data:
             return None, [(f"{CLUSTER}.cloud", f"is missing; one of: {known}")]
         meant = hint(cloud, SPECS) if isinstance(cloud, str) else ""
+        if cloud in COMPARED:
+            meant = "; `gpufleet select` compares it, and nobody deploys it yet"
         return None, [(f"{CLUSTER}.cloud", f"must be one of: {known}; not {shown(cloud)}{meant}")]
     kind = SPECS[cloud]
     try:

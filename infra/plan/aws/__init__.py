@@ -20,7 +20,6 @@ from infra.plan.aws.plan import (
     AwsGroupPlan,
     AwsNetworkPlan,
     AwsPlan,
-    BucketPlan,
     BudgetPlan,
     EndpointPlan,
     EventPlan,
@@ -29,11 +28,10 @@ from infra.plan.aws.plan import (
     InterruptionPlan,
     KeyPlan,
     LustrePlan,
-    Retention,
-    StorePlan,
     SubnetPlan,
 )
-from infra.plan.aws.statement import Resource, Statement
+from infra.plan.rented import BucketPlan, Retention, StorePlan
+from infra.plan.statement import Resource, Statement
 
 __all__ = [
     "AddonPlan",

@@ -12,16 +12,15 @@ from infra.plan.aws.permissions import permissions
 from infra.plan.aws.plan import (
     AwsGroupPlan,
     AwsPlan,
-    BucketPlan,
     BudgetPlan,
     EventPlan,
     InterruptionPlan,
     KeyPlan,
     LustrePlan,
-    Retention,
 )
 from infra.plan.aws.price import cost
 from infra.plan.refusals import Refusals
+from infra.plan.rented import BucketPlan, Retention
 from infra.spec import aws as spec
 
 STACK_TAG = "gpufleet:stack"
@@ -134,7 +133,7 @@ def _events(groups: Sequence[AwsGroupPlan]) -> Iterator[EventPlan]:
         yield EventPlan(name=name, source=source, detail_type=detail_type)
 
 
-def _budget(asked: spec.AwsBudget | None) -> BudgetPlan | None:
+def _budget(asked: spec.ToldBudget | None) -> BudgetPlan | None:
     if asked is None or asked.monthly is None or not asked.notify:
         return None
     return BudgetPlan(monthly_usd=asked.monthly, thresholds_percent=ALERT_PERCENT, emails=asked.notify, tag=STACK_TAG)

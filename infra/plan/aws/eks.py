@@ -14,8 +14,9 @@ from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.groups import subnet_name
 from infra.plan.aws.managed import PODS_PER_NODE
 from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, allow, use_of_buckets
-from infra.plan.aws.plan import BucketPlan, LustrePlan
-from infra.plan.aws.statement import Resource, Statement
+from infra.plan.aws.plan import LustrePlan
+from infra.plan.rented import BucketPlan
+from infra.plan.statement import Resource, Statement
 from infra.spec.aws import AwsSpec
 
 CONTROL_PLANE_GROUP = "eks.control-plane"  # the dot keeps it apart from the groups of the stack file

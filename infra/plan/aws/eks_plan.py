@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.plan.aws.statement import Statement
+from infra.plan.statement import Statement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ requirements" and "Private clusters"; amazon-eks-ami, amazon-eks-nodegroup.yaml 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -23,12 +22,12 @@ from infra.plan.aws.plan import (
     EndpointPlan,
     FlowLogPlan,
     LustrePlan,
-    StorePlan,
     SubnetPlan,
 )
 from infra.plan.cards import addresses_per_node
-from infra.plan.firewall import FirewallRule, access, outbound
+from infra.plan.firewall import FirewallRule, access, both_ways, outbound, received
 from infra.plan.refusals import Refusals
+from infra.plan.rented import StorePlan
 from infra.plan.subnets import Kind, Need, Subnet, carve
 from infra.spec.aws import AwsSpec
 
@@ -185,7 +184,7 @@ def _rules(
     yield from _machines(asked, groups, refusals) if asked.eks is None else _cluster(groups)
     if asked.network.internet == "none":
         for group in groups:
-            yield _from(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
+            yield received(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
     if file_systems:
         yield from _lustre(groups, efa=any(item.efa for item in file_systems))
 
@@ -200,18 +199,18 @@ def _machines(asked: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals
     yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
     if head is not None:
         for worker in workers:
-            yield from _both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
+            yield from both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
 
 
 def _cluster(groups: Sequence[AwsGroupPlan]) -> Iterator[FirewallRule]:
     """Pods of all nodes speak with each other, and nodes with the control plane; EFA is a part of the former."""
     nodes = [group.security_group for group in groups]
     for node, other in product(nodes, nodes):
-        yield from _both_ways(node, other, None, reason="pods, and the fabric")
+        yield from both_ways(node, other, None, reason="pods, and the fabric")
     for node in nodes:
-        yield from _both_ways(node, CONTROL_PLANE_GROUP, 443, reason="API of the cluster")
+        yield from both_ways(node, CONTROL_PLANE_GROUP, 443, reason="API of the cluster")
         for first, last in CONTROL_PLANE_PORTS:
-            yield from _both_ways(CONTROL_PLANE_GROUP, node, first, last, reason="kubelets and webhooks")
+            yield from both_ways(CONTROL_PLANE_GROUP, node, first, last, reason="kubelets and webhooks")
 
 
 def _lustre(groups: Sequence[AwsGroupPlan], *, efa: bool) -> Iterator[FirewallRule]:
@@ -219,28 +218,8 @@ def _lustre(groups: Sequence[AwsGroupPlan], *, efa: bool) -> Iterator[FirewallRu
     for group in groups:
         for client, server in ((group.security_group, LUSTRE_GROUP), (LUSTRE_GROUP, group.security_group)):
             if efa and group.fabric == "efa":
-                yield from _both_ways(client, server, None, reason="Lustre over EFA")
+                yield from both_ways(client, server, None, reason="Lustre over EFA")
                 continue
             for first, last in LUSTRE_PORTS:
-                yield from _both_ways(client, server, first, last, reason="Lustre")
-    yield from _both_ways(LUSTRE_GROUP, LUSTRE_GROUP, None, reason="Lustre servers among themselves")
-
-
-def _both_ways(
-    client: str, server: str, port: int | None, last: int | None = None, *, reason: str
-) -> tuple[FirewallRule, FirewallRule]:
-    """What the client may send, and the server receive."""
-    received = _from(client, server, port, last, reason=reason)
-    return replace(received, group=client, direction="egress", peer_group=server), received
-
-
-def _from(client: str, server: str, port: int | None, last: int | None = None, *, reason: str) -> FirewallRule:
-    return FirewallRule(
-        group=server,
-        direction="ingress",
-        protocol="-1" if port is None else "tcp",
-        port=port,
-        last_port=last,
-        peer_group=client,
-        reason=reason,
-    )
+                yield from both_ways(client, server, first, last, reason="Lustre")
+    yield from both_ways(LUSTRE_GROUP, LUSTRE_GROUP, None, reason="Lustre servers among themselves")

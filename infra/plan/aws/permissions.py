@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.plan.aws.groups import METRIC_NAMESPACE
-from infra.plan.aws.plan import BucketPlan, LustrePlan
-from infra.plan.aws.statement import Resource, Statement
+from infra.plan.aws.plan import LustrePlan
+from infra.plan.rented import BucketPlan
+from infra.plan.statement import Resource, Statement
 from infra.spec.aws import AwsSpec
 
 BUNDLE = ""

@@ -13,11 +13,12 @@ from typing import Literal
 from infra.plan.aws import told
 from infra.plan.aws.capacity import Capacity, Elastic, Gang, Market
 from infra.plan.aws.eks_plan import EksPlan
-from infra.plan.aws.statement import Statement
 from infra.plan.cards import Interface
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
 from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan, StoragePlan
+from infra.plan.rented import BucketPlan, Retention, StorePlan
+from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
 from infra.plan.volumes import Volume
 
@@ -164,25 +165,6 @@ class AwsGroupPlan(GroupPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retention:
-    """How a bucket forgets, in days. destroyable: `down` removes it with all that it holds (`force_destroy`)."""
-
-    old_version_days: int
-    abandoned_upload_days: int
-    destroyable: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class BucketPlan(StoragePlan):
-    """A bucket, versioned, encrypted with the stack's key, closed to the public, reached by TLS only.
-
-    Mountpoint for S3 neither renames nor overwrites: good for data sets, and for checkpoints that the job commits.
-    """
-
-    retention: Retention
-
-
-@dataclass(frozen=True, kw_only=True)
 class LustrePlan(StoragePlan):
     """A file system of FSx for Lustre, PERSISTENT_2 on SSD, encrypted with the stack's key.
 
@@ -248,14 +230,6 @@ class BudgetPlan:
     thresholds_percent: tuple[int, ...]
     emails: tuple[str, ...]
     tag: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class StorePlan:
-    """The rendezvous store of training jobs: the group whose first machine runs it, and its TCP port there."""
-
-    group: str
-    port: int
 
 
 @dataclass(frozen=True, kw_only=True)

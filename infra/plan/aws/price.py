@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from infra.catalog import Price, UnknownRegion, load
 from infra.plan.aws.capacity import CapacityBlock, Elastic, Reservation, Spot
-from infra.plan.aws.plan import AwsGroupPlan, AwsNetworkPlan, BucketPlan, LustrePlan
+from infra.plan.aws.plan import AwsGroupPlan, AwsNetworkPlan, LustrePlan
 from infra.plan.plan import Cost, CostItem
+from infra.plan.price import NO_TABLE, Bill, on_demand, spot_bill, summed
+from infra.plan.rented import BucketPlan
 from infra.spec.aws import AwsSpec
-
-NO_TABLE = "no price in the tables"
 
 PAID_UP_FRONT = "paid up front, at the price of the block's offer"
 
@@ -23,62 +21,29 @@ CONTROL_PLANE = CostItem(  # as long as its version has standard support, beyond
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Bill:
-    """USD per hour of a group, expected and at most; None where its type has no price."""
-
-    group: AwsGroupPlan
-    expected: float | None
-    most: float | None
-    source: str
-
-
-def on_demand(type_name: str, region: str) -> Price | None:
-    """None where the tables have no price of the type, or none of the region at all."""
-    try:
-        return load().price(type_name, region)
-    except UnknownRegion:
-        return None
-
-
 def cost(
     asked: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
 ) -> Cost:
     """What is expected: the tables' price on demand, spot at its limit, an elastic group at its least."""
     bills = [_bill(group, asked.region) for group in groups]
     fixed = (CONTROL_PLANE,) if asked.eks else ()
-    always = sum(item.hourly or 0.0 for item in fixed)
-    items = [
-        *(
-            CostItem(name=each.group.name, quantity=each.group.count, hourly=each.expected, source=each.source)
-            for each in bills
-        ),
-        *fixed,
-        *_unpriced(asked, groups, network, storage),
-    ]
-    per_gpu, per_pflop = _ratios(bills)
-    return Cost(
-        currency="USD",
-        hourly=sum(each.expected or 0.0 for each in bills) + always,
-        hourly_max=sum(each.most or 0.0 for each in bills) + always,
-        per_gpu_hour=per_gpu,
-        per_pflop_hour=per_pflop,
-        items=tuple(items),
-    )
+    return summed("USD", bills, [*fixed, *_unpriced(asked, groups, network, storage)])
 
 
-def _bill(group: AwsGroupPlan, region: str) -> _Bill:
+def _bill(group: AwsGroupPlan, region: str) -> Bill:
     price = on_demand(group.type, region)
     if isinstance(group.market, CapacityBlock):
-        return _Bill(group=group, expected=None, most=None, source=_up_front(group.market))
+        return Bill(group=group, expected=None, most=None, source=_up_front(group.market))
     if isinstance(group.market, Spot):
-        return _spot_bill(group, group.market, price)
+        least_on_demand = isinstance(group.capacity, Elastic) and group.capacity.on_demand_base > 0
+        cap, fallback = group.market.max_price_usd_per_hour, group.market.fallback is not None
+        return spot_bill(group, price, cap, fallback=fallback, first_on_demand=least_on_demand)
     if price is None:
-        return _Bill(group=group, expected=None, most=None, source=NO_TABLE)
+        return Bill(group=group, expected=None, most=None, source=NO_TABLE)
     unused = " (a reservation costs it used or not)" if isinstance(group.market, Reservation) else ""
     source = f"on demand in {price.region} on {price.date}: {price.source}{unused}"
     each = price.on_demand_per_hour
-    return _Bill(group=group, expected=group.count * each, most=group.most * each, source=source)
+    return Bill(group=group, expected=group.count * each, most=group.most * each, source=source)
 
 
 def _up_front(block: CapacityBlock) -> str:
@@ -86,42 +51,6 @@ def _up_front(block: CapacityBlock) -> str:
     if block.purchase is None:
         return PAID_UP_FRONT
     return f"{PAID_UP_FRONT}: at most {block.purchase.usd_at_most:,.2f} USD when `up` buys it"
-
-
-def _spot_bill(group: AwsGroupPlan, market: Spot, price: Price | None) -> _Bill:
-    """Spot moves by the hour, and spot.csv only saw some: a node costs at most its cap, or the on-demand price."""
-    full = None if price is None else price.on_demand_per_hour
-    caps = [each for each in (market.max_price_usd_per_hour, full) if each is not None]
-    if not caps or (market.fallback and full is None):
-        return _Bill(group=group, expected=None, most=None, source=NO_TABLE)
-    cap = min(caps)
-    dearest = full if market.fallback and full is not None else cap
-    source = "spot at its cap" if market.max_price_usd_per_hour == cap else "spot at the on-demand price, its limit"
-    first = dearest if isinstance(group.capacity, Elastic) and group.capacity.on_demand_base else cap
-    return _Bill(group=group, expected=group.count * first, most=group.most * dearest, source=source)
-
-
-def _ratios(bills: Sequence[_Bill]) -> tuple[float | None, float | None]:
-    """USD per GPU-hour, and per 10^15 operations a second for an hour, both of the GPU nodes that are expected."""
-    of_gpus = [bill for bill in bills if bill.group.gpu is not None and bill.group.count]
-    if not of_gpus or any(bill.expected is None for bill in of_gpus):
-        return None, None
-    total = sum(bill.expected or 0.0 for bill in of_gpus)
-    rates = [_tflops(bill.group) for bill in of_gpus]
-    tflops = None if None in rates else sum(rate or 0.0 for rate in rates)
-    return total / sum(_gpus(bill.group) for bill in of_gpus), total / (tflops / 1000) if tflops else None
-
-
-def _gpus(group: AwsGroupPlan) -> float:
-    """Whole GPUs: some types rent a part of one."""
-    return group.count * group.gpus_per_node * load().type(group.type).gpu_share
-
-
-def _tflops(group: AwsGroupPlan) -> float | None:
-    """What the group's GPUs do together in bf16; None where no figure is known."""
-    catalog = load()
-    rate = catalog.rate(catalog.gpu(group.gpu), "bf16") if group.gpu else None
-    return _gpus(group) * rate.tflops if rate else None
 
 
 def _unpriced(

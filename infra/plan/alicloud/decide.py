@@ -1,0 +1,76 @@
+"""From what was asked of Alibaba Cloud to what will be; groups and the network are decided in files of their own."""
+
+from __future__ import annotations
+
+from infra.plan.alicloud.ack import ack_plan
+from infra.plan.alicloud.groups import group_plan
+from infra.plan.alicloud.network import access_plan, network_plan, store_plan
+from infra.plan.alicloud.permissions import permissions
+from infra.plan.alicloud.plan import AlicloudPlan, BudgetPlan, EventPlan, InterruptionPlan, KeyPlan
+from infra.plan.alicloud.price import cost
+from infra.plan.refusals import Refusals
+from infra.plan.rented import BucketPlan, Retention
+from infra.spec import alicloud as spec
+from infra.spec.rented import ToldBudget
+
+STACK_TAG = "gpufleet:stack"
+
+OLD_VERSION_DAYS, ABANDONED_UPLOAD_DAYS = 30, 7
+ROTATION_DAYS, DELETION_DAYS = 365, 30  # KMS: a default key rotates in 365 days and no others; pending 7 to 366
+QUEUE_SECONDS = 3600  # an announcement of five minutes is of no use an hour later
+
+# ossfs 2.0, "Mount options": else only who mounts sees files. It writes in sequence and appends, and renames nothing.
+OSSFS_OPTIONS = ("allow_other",)
+
+# CloudMonitor User Guide, "System events": ECS.
+INTERRUPTION = EventPlan(name="spot-interruption", product="ECS", names=("Instance:PreemptibleInstanceInterruption",))
+STATES = EventPlan(name="state-change", product="ECS", names=("Instance:StateChange",))
+
+
+def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
+    """The plan of a stack on Alibaba Cloud, with what its layouts refused, before any rule."""
+    refusals = Refusals()
+    groups = tuple(group_plan(asked, index, refusals) for index in range(len(asked.nodes)))
+    storage = tuple(_bucket(item) for item in asked.storage)
+    network = network_plan(asked, groups, refusals)
+    machines = asked.ack is None
+    return AlicloudPlan(
+        stack=stack,
+        cloud=asked.cloud,
+        region=asked.region,
+        zones=asked.all_zones,
+        network=network,
+        access=access_plan(asked),
+        groups=groups,
+        storage=storage,
+        bundle=_retention(removable=True) if machines else None,
+        key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
+        permissions=permissions(storage) if machines else None,
+        ack=ack_plan(stack, asked, groups, network),
+        store=store_plan(groups) if machines else None,
+        interruption=InterruptionPlan(
+            events=(*((INTERRUPTION,) if any(group.market.kind == "spot" for group in groups) else ()), STATES),
+            retention_seconds=QUEUE_SECONDS,
+        ),
+        budget=_budget(asked.budget),
+        tags={STACK_TAG: stack},
+        cost=cost(asked, groups, network, storage),
+        findings=tuple(refusals.findings),
+    )
+
+
+def _bucket(item: spec.Bucket) -> BucketPlan:
+    retention = _retention(removable=item.removable)
+    return BucketPlan(name=item.name, kind=item.kind, mount=item.mount, options=OSSFS_OPTIONS, retention=retention)
+
+
+def _retention(*, removable: bool) -> Retention:
+    return Retention(
+        old_version_days=OLD_VERSION_DAYS, abandoned_upload_days=ABANDONED_UPLOAD_DAYS, destroyable=removable
+    )
+
+
+def _budget(asked: ToldBudget | None) -> BudgetPlan | None:
+    if asked is None or asked.monthly is None or not asked.notify:
+        return None
+    return BudgetPlan(monthly_cny=asked.monthly, emails=asked.notify, event=STATES)

@@ -1,0 +1,246 @@
+"""The finished plan of a cluster on Alibaba Cloud: all that `clouds/alicloud` declares, decided.
+
+Names are the stack file's own, and what one part says of another says it by name. What only the cloud knows (ids) is no
+part of a plan. Units stand in the fields' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from infra.plan.alicloud import told
+from infra.plan.alicloud.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
+from infra.plan.alicloud.eri import Eri
+from infra.plan.firewall import FirewallRule
+from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan
+from infra.plan.rented import BucketPlan, Retention, StorePlan
+from infra.plan.statement import Statement
+from infra.plan.subnets import Kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class VSwitchPlan:
+    """A vSwitch. name: `<kind>-<zone>`. All share the VPC's one route table: public or not is a matter of addresses.
+
+    snat: its machines go out through the NAT gateway.
+    """
+
+    name: str
+    zone: str
+    kind: Kind
+    cidr: str
+    snat: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowLogPlan:
+    """The VPC's flow log, into a store of the Log Service."""
+
+    traffic: Literal["All", "Allow", "Drop"]
+    aggregation_minutes: Literal[1, 5, 10]
+    retention_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudNetworkPlan(NetworkPlan):
+    """The VPC. vswitches: only those that something stands in. nat: the vSwitch of the one NAT gateway, None without.
+
+    security_groups: enterprise ones, in the order of declaration. rules: all their rules, by addresses: an enterprise
+    group can name no other group.
+    """
+
+    vswitches: tuple[VSwitchPlan, ...]
+    nat: str | None
+    security_groups: tuple[str, ...]
+    rules: tuple[FirewallRule, ...]
+    flow_log: FlowLogPlan
+
+    @property
+    def summary(self) -> str:
+        return told.network(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudAccessPlan(AccessPlan):
+    """How people come in. key_pair: the public key of the ECS key pair. ssh_from: the networks that SSH is open to.
+
+    user: the login name of the machine image. head: the group whose machine people log in to.
+    """
+
+    ssh_from: tuple[str, ...]
+    user: str
+    key_pair: str | None
+    head: str | None
+
+    @property
+    def summary(self) -> str:
+        return told.access(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagePlan:
+    """The machine image. name_regex: of the public one whose newest is taken. recorded: the stack file's, by id."""
+
+    name_regex: str
+    recorded: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskPlan:
+    """The system disk: an ESSD under the stack's key, gone with the node. level: its performance level."""
+
+    size_gib: int
+    level: str
+    category: Literal["cloud_essd"] = "cloud_essd"
+    encrypted: Literal[True] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentPlan:
+    """The deployment set. strategy: None means none; reason: why so."""
+
+    strategy: Literal["LowLatency", "Availability"] | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudGroupPlan(GroupPlan):
+    """Equal instances. eris: the interfaces in RDMA mode, primary first; hpc: they join a Super Computing Cluster.
+
+    vswitches: one a zone, all of one kind. public_address: an EIP of its own. fabric_gbps: of a node's interfaces
+    together.
+    """
+
+    type: str
+    role: Literal["head", "worker"]
+    market: Market
+    capacity: Capacity
+    vswitches: tuple[str, ...]
+    security_group: str
+    public_address: bool
+    eris: tuple[Eri, ...]
+    hpc: bool
+    fabric_gbps: float | None
+    deployment: DeploymentPlan
+    image: ImagePlan
+    root: DiskPlan
+    tags: Mapping[str, str]
+
+    @property
+    def size(self) -> str:
+        return told.size(self)
+
+    @property
+    def summary(self) -> str:
+        return told.group(self)
+
+    @property
+    def most(self) -> int:
+        """How many nodes there can ever be."""
+        return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
+
+    @property
+    def joined(self) -> bool:
+        """Whether its nodes work together, and so speak freely with each other."""
+        together = isinstance(self.capacity, Machines | Fleet | Mix | Pool) and self.count > 1
+        return self.fabric != "tcp" or together
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyPlan:
+    """The stack's KMS key: a default key rotates once a year, and takes no policy of its own."""
+
+    rotation_days: int
+    deletion_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventPlan:
+    """A rule of CloudMonitor over system events. names: of the events of `product`."""
+
+    name: str
+    product: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptionPlan:
+    """What ECS announces about nodes, into one encrypted queue."""
+
+    events: tuple[EventPlan, ...]
+    retention_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetPlan:
+    """Who is told, through CloudMonitor, of every node that starts or ends.
+
+    Neither CloudMonitor nor the provider knows a bill: what a node costs, and what the month may, stands in the plan.
+    """
+
+    monthly_cny: float
+    emails: tuple[str, ...]
+    event: EventPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonPlan:
+    """An add-on of ACK. before_gpu_nodes: GPU nodes that join before it would have to be added anew."""
+
+    name: str
+    before_gpu_nodes: bool
+    settings: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckPlan:
+    """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
+
+    api_public: its API has an address of the internet. service_cidr: of its services, outside the VPC.
+    """
+
+    name: str
+    version: str
+    spec: Literal["ack.standard", "ack.pro.small"]
+    api_public: bool
+    api_from: tuple[str, ...]
+    service_cidr: str
+    vswitches: tuple[str, ...]
+    addons: tuple[AddonPlan, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudPlan(Plan):
+    """A cluster in one region of Alibaba Cloud.
+
+    zones: first the one that NAT stands in. bundle: of the stack's own bucket, which holds the playbook bundle; None
+    where nodes are not made by playbooks. permissions: of the nodes' role, None where ACK gives them one. tags: on
+    every resource, and on the nodes.
+    """
+
+    region: str
+    zones: tuple[str, ...]
+    network: AlicloudNetworkPlan
+    access: AlicloudAccessPlan
+    groups: tuple[AlicloudGroupPlan, ...]
+    storage: tuple[BucketPlan, ...]
+    bundle: Retention | None
+    key: KeyPlan
+    permissions: tuple[Statement, ...] | None
+    ack: AckPlan | None
+    store: StorePlan | None
+    interruption: InterruptionPlan
+    budget: BudgetPlan | None
+    tags: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.cloud} {', '.join(self.zones)}"
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        network, *concerns, access = super().rows
+        kubernetes = () if self.ack is None else (("kubernetes", told.kubernetes(self.ack)),)
+        return (network, *kubernetes, *concerns, access)
