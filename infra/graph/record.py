@@ -27,6 +27,7 @@ from pulumi.runtime.stack import run_in_stack
 PROJECT = "gpufleet"
 STACK_TYPE = "pulumi:pulumi:Stack"
 PARAMETER = "aws:ssm/getParameter:getParameter"
+IMAGES = "alicloud:ecs/getImages:getImages"
 
 # The engine's signatures on the wire (sdk/go/common/resource/sig and plugin/rpc.go).
 SECRET = "4dabf18193072939515e22adb298388d"
@@ -192,4 +193,6 @@ class _Symbols(mocks.Mocks):
         """A machine image reads as the name under which AWS publishes it, as EC2 itself would take it."""
         if args.token == PARAMETER:
             return {**args.args, "insecureValue": f"resolve:ssm:{args.args['name']}"}, []
+        if args.token == IMAGES:
+            return {**args.args, "id": "newest", "images": [{"id": f"newest:{args.args['nameRegex']}"}]}, []
         raise LookupError(f"the program asks {args.token}, which has no answer without a cloud")

@@ -15,7 +15,7 @@ from infra.spec.nearest import hint
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.rented import Bucket, Counted, SshAccess, ToldBudget, Zoned
 from infra.spec.shown import quoted
-from infra.spec.types import Cidr, like
+from infra.spec.types import like
 
 # Those that sell GPUs or have a price in the tables (cloudpilot-ai/karpenter-provider-alibabacloud, 2024-12-31).
 REGIONS = (
@@ -96,13 +96,12 @@ class AlicloudNodes(Counted):
 
 
 class Ack(Section):
-    """Node pools of a managed cluster of ACK, in place of scaling groups.
+    """Node pools of a managed cluster of ACK, in place of scaling groups. Its API is reached from the VPC alone.
 
-    api_from: public networks from which its API may be reached; without them it is reached from the VPC alone.
+    The provider can open it to the internet, and to nobody by name: so nothing here does.
     """
 
     version: KubernetesVersion
-    api_from: tuple[Cidr, ...] = ()
 
 
 class Images(Section):
@@ -140,7 +139,7 @@ class AlicloudSpec(Zoned):
 def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
     """What a cluster of ACK has no use for, each with what does it instead."""
     if spec.access.ssh_from:
-        yield ("access", "ssh_from"), "cannot stand beside `ack`: people come by its API; use its `api_from`"
+        yield ("access", "ssh_from"), "cannot stand beside `ack`: people come by its API, from the VPC"
     if spec.images.x86_64:
         yield ("images",), "cannot stand beside `ack`, whose version chooses the image"
     for i, group in enumerate(spec.nodes):

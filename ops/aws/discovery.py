@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from infra.clouds.aws.tags import ENTRANCE
+from infra.clouds.tags import ENTRANCE
 from infra.handover import Handover, Node
 from infra.plan.aws import AwsPlan
 from ops import nodes

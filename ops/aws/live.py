@@ -16,7 +16,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra.catalog import load
-from infra.clouds.aws.tags import LOGICAL_NAME
+from infra.clouds.tags import LOGICAL_NAME
 from infra.plan.aws import AwsGroupPlan, AwsPlan, CapacityBlock, Managed, OnDemand, Purchase, Reservation, Spot
 from infra.plan.plan import Finding
 from ops.aws.account import Account, answers

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.clouds.aws.tags import LOGICAL_NAME
+from infra.clouds.tags import LOGICAL_NAME
 from ops.aws.account import GLOBAL_REGION, Account
 from ops.aws.kinds import Arn, identifier
 

@@ -9,7 +9,7 @@ from ipaddress import IPv6Network, ip_network
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import ec2, vpc
 
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 from infra.plan.aws import AwsAccessPlan, AwsNetworkPlan
 from infra.plan.firewall import FirewallRule
 

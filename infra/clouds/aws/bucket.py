@@ -11,9 +11,8 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import s3
 
 from infra.clouds.aws.documents import policy
+from infra.clouds.tags import REMOVABLE
 from infra.plan.aws import Retention
-
-REMOVABLE = "gpufleet:removable"  # the tag of what may go with all that it holds: the policy wants it said twice
 
 
 @dataclass(frozen=True, kw_only=True)

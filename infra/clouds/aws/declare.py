@@ -23,8 +23,8 @@ from infra.clouds.aws.identity import Identity, IdentityArgs
 from infra.clouds.aws.lustre import Lustre, LustreArgs
 from infra.clouds.aws.network import Network, NetworkArgs
 from infra.clouds.aws.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.aws.tags import named
 from infra.clouds.aws.user_data import Boot, user_data
+from infra.clouds.tags import named
 from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, EksPlan, ImagePlan, LustrePlan
 
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"

@@ -17,7 +17,7 @@ from infra.clouds.aws.eks_cluster import ControlPlane, ControlPlaneArgs
 from infra.clouds.aws.eks_nodes import ManagedNodes, ManagedNodesArgs
 from infra.clouds.aws.eks_roles import role
 from infra.clouds.aws.identity import IdentityArgs, statements
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 from infra.plan.aws import AwsPlan, EksPlan, Managed
 
 

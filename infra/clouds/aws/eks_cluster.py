@@ -16,7 +16,7 @@ from pulumi_aws import cloudwatch, eks
 
 from infra.clouds.aws.documents import assumed_by
 from infra.clouds.aws.eks_roles import CONTROL_PLANE, role
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 from infra.plan.aws import EksPlan
 
 if TYPE_CHECKING:

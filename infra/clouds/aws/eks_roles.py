@@ -12,7 +12,7 @@ from pulumi import Output, ResourceOptions
 from pulumi_aws import iam
 
 from infra.clouds.aws.documents import policy
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 
 CONTROL_PLANE = (
     {

@@ -13,7 +13,7 @@ from pulumi import Input, ResourceOptions
 from pulumi_aws import autoscaling
 
 from infra.clouds.aws.launch_template import NEWEST, dollars
-from infra.clouds.aws.tags import LOGICAL_NAME
+from infra.clouds.tags import LOGICAL_NAME
 from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Market, Reservation, Spot
 
 if TYPE_CHECKING:

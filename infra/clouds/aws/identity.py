@@ -10,7 +10,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import iam
 
 from infra.clouds.aws.documents import assumed_by, policy
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 from infra.plan.aws import Resource, Statement
 
 

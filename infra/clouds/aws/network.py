@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import ec2
 
-from infra.clouds.aws.order import once
+from infra.clouds.order import once
 from infra.plan.aws import AwsNetworkPlan, SubnetPlan
 
 ANYWHERE = "0.0.0.0/0"

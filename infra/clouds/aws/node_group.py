@@ -16,7 +16,7 @@ from infra.clouds.aws.gang import fleet
 from infra.clouds.aws.head import machine
 from infra.clouds.aws.launch_template import LaunchArgs, base64_of, launch_template
 from infra.clouds.aws.reserved import reservation_id
-from infra.clouds.aws.tags import ENTRANCE
+from infra.clouds.tags import ENTRANCE
 from infra.plan.aws import AwsGroupPlan, Elastic, Gang, Single
 from infra.plan.placement import Placement
 

@@ -31,8 +31,6 @@ def ack_plan(
         name=f"gpufleet-{stack}",
         version=asked.ack.version,
         spec="ack.pro.small",
-        api_public=bool(asked.ack.api_from),
-        api_from=tuple(map(str, asked.ack.api_from)),
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
         addons=(TERWAY, STORAGE, *((ERDMA,) if erdma else ())),

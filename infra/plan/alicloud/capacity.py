@@ -76,12 +76,18 @@ class Machines:
     nodes: int
 
 
+# What a scaling group starts its nodes from. A launch template can require IMDSv2 and name a deployment set, a scaling
+# configuration can ask for one eRDMA interface and for a private pool (pulumi-alicloud 4.0.0); neither can do both.
+Form = Literal["template", "configuration"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
     """So many nodes at once: one scaling group that keeps their number."""
 
     kind: Literal["fleet"] = "fleet"
     nodes: int
+    form: Form
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +98,7 @@ class Elastic:
     """
 
     kind: Literal["elastic"] = "elastic"
+    form: Form
     least: int
     most: int
     gpu_load_percent: float
@@ -103,13 +110,14 @@ class Elastic:
 class Mix:
     """So many spot nodes of several types: one auto provisioning group that maintains them.
 
-    types: first the one that is wanted most. Interrupted nodes are ended, and all of them with the group: by default
-    they would be stopped, their disks billed, and left behind.
+    types: first the one that is wanted most. max_price_cny_per_hour: of a node of any of them. Interrupted nodes are
+    ended, and all of them with the group: by default they would be stopped, their disks billed, and left behind.
     """
 
     kind: Literal["mix"] = "mix"
     nodes: int
     types: tuple[str, ...]
+    max_price_cny_per_hour: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from infra.plan.alicloud.capacity import (
     Capacity,
     Elastic,
     Fleet,
+    Form,
     Machines,
     Market,
     Mix,
@@ -66,6 +67,7 @@ def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> Alic
     fabric = "roce" if roce else "erdma" if eris else "tcp"
     market = _market(group.name, group.market)
     subnet_kind = _subnet_kind(asked, group, fabric)
+    capacity = _capacity(asked, group, kind, market, eris)
     return AlicloudGroupPlan(
         name=group.name,
         count=group.count or group.min or 0,
@@ -76,7 +78,7 @@ def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> Alic
         type=kind.name,
         role=role,
         market=market,
-        capacity=_capacity(asked, group, kind, market, eris),
+        capacity=capacity,
         vswitches=tuple(vswitch_name(subnet_kind, zone) for zone in zones),
         security_group=group.name,
         public_address=subnet_kind == "public",
@@ -85,7 +87,7 @@ def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> Alic
         fabric_gbps=kind.fabric_gbps,
         deployment=refusals.decided(
             f"{here}.{'zone' if fabric != 'tcp' and len(zones) > 1 else 'placement'}",
-            partial(_deployment, group, kind, zones=len(zones), fabric=fabric, eris=len(eris)),
+            partial(_deployment, group, kind, capacity, zones=len(zones), fabric=fabric),
             DeploymentPlan(strategy=None, reason="what was asked for cannot be"),
         ),
         image=ImagePlan(name_regex=UBUNTU, recorded=asked.images.x86_64),
@@ -161,8 +163,10 @@ def _capacity(
         return Pool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
     if group.name == HEAD:
         return Single()
+    form: Form = "configuration" if eris or isinstance(market, PrivatePool | Assurance) else "template"
     if group.count is None:
         return Elastic(
+            form=form,
             least=group.min or 0,
             most=_most(group),
             gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
@@ -172,8 +176,9 @@ def _capacity(
     if kind.fabric == "roce" or len(eris) > 1:
         return Machines(nodes=group.count)
     if group.others:
-        return Mix(nodes=group.count, types=(group.type, *group.others))
-    return Fleet(nodes=group.count)
+        price = (market.max_price_cny_per_hour if isinstance(market, Spot) else None) or 0.0  # a rule asks for one
+        return Mix(nodes=group.count, types=(group.type, *group.others), max_price_cny_per_hour=price)
+    return Fleet(nodes=group.count, form=form)
 
 
 def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: str) -> Kind:
@@ -183,17 +188,20 @@ def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: st
     return "private" if fabric == "tcp" else "fabric"
 
 
-def _deployment(group: spec.AlicloudNodes, kind: InstanceType, *, zones: int, fabric: str, eris: int) -> DeploymentPlan:
+def _deployment(
+    group: spec.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
+) -> DeploymentPlan:
     """Raises Misplaced."""
     if fabric != "tcp" and zones != 1:
         raise Misplaced(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
+    nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
     if group.placement == "apart":
-        if fabric != "tcp":
-            raise Misplaced("nodes of a fabric stand together, and cannot be asked apart")
+        if fabric != "tcp" or nameless:
+            raise Misplaced("nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart")
         return DeploymentPlan(strategy="Availability", reason="machines of the set share no host")
     if kind.fabric == "roce":
         return DeploymentPlan(strategy=None, reason="a Super Computing Cluster is one network already")
-    if eris == 1:
+    if nameless:
         return DeploymentPlan(strategy=None, reason="a scaling configuration cannot name a deployment set")
     if _most(group) > 1 and zones == 1 and kind.name.startswith(LOW_LATENCY):
         return DeploymentPlan(strategy="LowLatency", reason="the network is shortest between machines close together")

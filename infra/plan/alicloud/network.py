@@ -1,7 +1,7 @@
 """The VPC, decided: vSwitches that hold everything, the way out, and who may speak to whom.
 
-Sources: VPC User Guide, "Create and manage a VPC" and "vSwitches" (a /16 to a /29, of which four addresses are kept: within
-what `carve` allows); NAT Gateway User Guide, "SNAT"; ECS User Guide, "Basic and advanced security groups" (an
+Sources: VPC User Guide, "Create and manage a VPC" and "vSwitches" (a /16 to a /29, four addresses of which are kept:
+within what `carve` allows); NAT Gateway User Guide, "SNAT"; ECS User Guide, "Basic and advanced security groups" (an
 enterprise group holds 65,536 addresses, a basic one 6,000; it names networks, never groups, and lets its own members
 speak only where a rule says so).
 """
@@ -27,6 +27,7 @@ from infra.plan.rented import StorePlan
 from infra.plan.subnets import Kind, Need, Subnet, carve
 from infra.spec.alicloud import AlicloudSpec
 
+CLUSTER_GROUP = "ack.cluster"  # the dot keeps it apart from the groups of the stack file
 STORE_PORT = 29_400  # torch elastic's own default
 CLOUD_SERVICES = "100.64.0.0/10"  # metadata, DNS, time, mirrors, and OSS by its internal name
 POD_ADDRESSES_PER_NODE = 20  # of ACK's Terway; pods have addresses of the VPC
@@ -49,9 +50,6 @@ def network_plan(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refus
         rules=tuple(_rules(asked, groups, {each.name: each.cidr for each in vswitches}, refusals)),
         flow_log=FLOW_LOG,
     )
-
-
-CLUSTER_GROUP = "ack.cluster"  # the dot keeps it apart from the groups of the stack file
 
 
 def access_plan(asked: AlicloudSpec) -> AlicloudAccessPlan:

@@ -198,14 +198,12 @@ class AddonPlan:
 class AckPlan:
     """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
 
-    api_public: its API has an address of the internet. service_cidr: of its services, outside the VPC.
+    service_cidr: of its services, outside the VPC. Its API has no address of the internet.
     """
 
     name: str
     version: str
     spec: Literal["ack.standard", "ack.pro.small"]
-    api_public: bool
-    api_from: tuple[str, ...]
     service_cidr: str
     vswitches: tuple[str, ...]
     addons: tuple[AddonPlan, ...]

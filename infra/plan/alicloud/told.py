@@ -92,12 +92,11 @@ def cards(plan: AlicloudGroupPlan) -> str:
 
 def kubernetes(plan: AckPlan) -> str:
     """The control plane, and from where it is reached."""
-    api = f"API from {', '.join(plan.api_from)} and the VPC" if plan.api_public else "API from the VPC only"
-    return f"ACK {plan.version}, {plan.spec} · {api} · {len(plan.addons)} add-ons"
+    return f"ACK {plan.version}, {plan.spec} · API from the VPC only · {len(plan.addons)} add-ons"
 
 
 def access(plan: AlicloudAccessPlan) -> str:
     """Who comes in, by which door."""
-    if not plan.ssh_from:
+    if not plan.ssh_from or plan.head is None:
         return "no port is open"
     return f"22 from {', '.join(plan.ssh_from)} to {plan.head} only, as {plan.user} · nodes through {plan.head}"

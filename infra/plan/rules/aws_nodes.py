@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.catalog import load
 from infra.plan.aws.capacity import Gang, Managed
 from infra.plan.aws.plan import AwsPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
-
-TORCH_CUDA = 13  # of the locked build
-
-
-@rule("gpu-runs-the-locked-torch", AwsPlan)
-def gpu_runs_the_locked_torch(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
-    for i, group in enumerate(plan.groups):
-        if group.gpu and (message := too_old(group.gpu)):
-            yield f"cluster.nodes[{i}].type", message
-
-
-def too_old(gpu: str) -> str | None:
-    """Why the locked torch does not run on a GPU; None where it does."""
-    last = load().gpu(gpu).cuda_last
-    if last is None or int(last.partition(".")[0]) >= TORCH_CUDA:
-        return None
-    return f"{gpu} ends at CUDA {last}, and jobs run on CUDA {TORCH_CUDA}; choose a newer GPU"
 
 
 @rule("nodes-of-a-gang-have-a-fabric", AwsPlan, level="warning")

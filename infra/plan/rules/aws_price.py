@@ -12,37 +12,12 @@ from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 
 
-@rule("nodes-have-a-price", AwsPlan, level="warning")
-def nodes_have_a_price(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """A group without a price in the tables counts nothing in the plan's price, and no budget holds it."""
-    for i, group in enumerate(plan.groups):
-        if isinstance(group.market, CapacityBlock):
-            continue
-        if next(item.hourly for item in plan.cost.items if item.name == group.name) is None:
-            yield f"cluster.nodes[{i}].type", f"no price of {group.type} is known in {plan.region}: it counts as 0"
-
-
 @rule("block-is-paid-up-front", AwsPlan, level="info")
 def block_is_paid_up_front(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """The price of a capacity block stands in its offer (EC2 User Guide, Capacity Blocks pricing and billing)."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, CapacityBlock) and group.market.purchase is None:
             yield f"cluster.nodes[{i}].market", "was paid when the block was bought: it is no part of the price here"
-
-
-@rule("items-have-a-price", AwsPlan, level="info")
-def items_have_a_price(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """The tables hold prices of instance types; the rest of the bill is named without its price."""
-    groups = {group.name for group in plan.groups}
-    if unpriced := [item.name for item in plan.cost.items if item.hourly is None and item.name not in groups]:
-        yield "cluster", f"the price leaves out, since the tables have none: {'; '.join(unpriced)}"
-
-
-@rule("budget-has-somebody-to-tell", AwsPlan, level="info")
-def budget_has_somebody_to_tell(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """A budget of AWS notifies subscribers (Budgets API, Subscriber); without one it is checked here alone."""
-    if spec.budget is not None and spec.budget.monthly is not None and plan.budget is None:
-        yield "cluster.budget", "nobody is told when the month nears its limit; name `notify`"
 
 
 @rule("spot-would-cost-less", AwsPlan, level="warning")

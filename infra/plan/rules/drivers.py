@@ -6,19 +6,22 @@ from collections.abc import Iterator
 
 from infra import catalog
 from infra.catalog import compatibility, drivers
+from infra.plan.alicloud.capacity import Pool
+from infra.plan.alicloud.plan import AlicloudPlan
 from infra.plan.aws.capacity import Managed
 from infra.plan.aws.plan import AwsPlan
 from infra.plan.rules.registry import Violation, rule
-from infra.spec.aws import AwsSpec
+from infra.spec.rented import Zoned
 
-DISTRIBUTION = "ubuntu2404"  # of the image that nodes start from; EKS's images bring a driver of their own
+DISTRIBUTION = "ubuntu2404"  # of the image that nodes start from; those of EKS and ACK bring a driver of their own
+TORCH_CUDA = 13  # of the locked build
 
 
-@rule("gpu-has-locked-drivers", AwsPlan)
-def gpu_has_locked_drivers(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+@rule("gpu-has-locked-drivers", AwsPlan | AlicloudPlan)
+def gpu_has_locked_drivers(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Violation]:
     """A node runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py)."""
     for i, group in enumerate(plan.groups):
-        if group.gpu is None or isinstance(group.capacity, Managed):
+        if group.gpu is None or isinstance(group.capacity, Managed | Pool):
             continue
         path, gpu = f"cluster.nodes[{i}].type", catalog.load().gpu(group.gpu)
         if catalog.load().type(group.type).cpu_arch != "x86_64":
@@ -31,3 +34,19 @@ def gpu_has_locked_drivers(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
         else:
             found = compatibility.faults(row, gpu, DISTRIBUTION, drivers.load().fabric(group.fabric))
             yield from ((path, fault) for fault in found)
+
+
+@rule("gpu-runs-the-locked-torch", AwsPlan | AlicloudPlan)
+def gpu_runs_the_locked_torch(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Violation]:
+    """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
+    for i, group in enumerate(plan.groups):
+        if group.gpu and (message := too_old(group.gpu)):
+            yield f"cluster.nodes[{i}].type", message
+
+
+def too_old(gpu: str) -> str | None:
+    """Why the locked torch does not run on a GPU; None where it does."""
+    last = catalog.load().gpu(gpu).cuda_last
+    if last is None or int(last.partition(".")[0]) >= TORCH_CUDA:
+        return None
+    return f"{gpu} ends at CUDA {last}, and jobs run on CUDA {TORCH_CUDA}; choose a newer GPU"

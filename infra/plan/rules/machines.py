@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 from infra import catalog
 from infra.catalog import drivers
 from infra.plan.machines import HEAD, MachinesPlan
-from infra.plan.rules.aws_nodes import too_old
+from infra.plan.rules.drivers import too_old
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.machines import InfiniBand, MachinesSpec
 

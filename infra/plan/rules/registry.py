@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Literal, TypeVar
 
 from infra.plan.plan import Finding, Plan
@@ -18,7 +19,7 @@ class Rule:
     """A rule of the clouds whose plans are of this kind. violations: (spec, plan) -> what is wrong."""
 
     name: str
-    kind: type[Plan]
+    kind: type[Plan] | UnionType
     violations: Callable[[Any, Any], Iterator[Violation]]
     level: Level
 
@@ -33,7 +34,7 @@ RULES: dict[str, Rule] = {}
 Stated = TypeVar("Stated", bound=Callable[..., Iterator[Violation]])
 
 
-def rule(name: str, kind: type[Plan], level: Level = "error") -> Callable[[Stated], Stated]:
+def rule(name: str, kind: type[Plan] | UnionType, level: Level = "error") -> Callable[[Stated], Stated]:
     """Registers a function (spec, plan) -> violations as the rule `name` for plans of this kind.
 
     level: error for what cannot be, warning for what wastes or surprises, info for what cannot be told.

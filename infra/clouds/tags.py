@@ -9,11 +9,15 @@ if TYPE_CHECKING:
     from pulumi import ResourceTransformation
 
 LOGICAL_NAME = "gpufleet:name"  # the stack's own tags come from the plan, through the provider's default tags
+REMOVABLE = "gpufleet:removable"  # of what may go with all that it holds: the policy wants it said twice
 ENTRANCE = "gpufleet:entrance"  # of the machines that stand in the internet because people come in by them
 
 
-def named(stack: str) -> ResourceTransformation:
-    """Gives every resource that takes tags its logical name, and the name that the console shows."""
+def named(stack: str, more: Mapping[str, str] | None = None) -> ResourceTransformation:
+    """Gives every resource that takes tags its logical name, and the name that the console shows.
+
+    more: the stack's own tags, where a provider knows no default ones.
+    """
     from pulumi import (
         ResourceTransformationArgs,
         ResourceTransformationResult,
@@ -23,7 +27,7 @@ def named(stack: str) -> ResourceTransformation:
         own = args.props.get("tags", ())
         if not (own is None or isinstance(own, Mapping)):
             return None  # takes none, or, as a scaling group does, in a form of its own
-        tags = {"Name": f"{stack}-{args.name}", LOGICAL_NAME: args.name, **(own or {})}
+        tags = {"Name": f"{stack}-{args.name}", LOGICAL_NAME: args.name, **(more or {}), **(own or {})}
         return ResourceTransformationResult({**args.props, "tags": tags}, args.opts)
 
     return transformation

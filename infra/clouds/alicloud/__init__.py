@@ -1,0 +1,1 @@
+"""A cluster on Alibaba Cloud, declared with pulumi-alicloud 4."""

@@ -1,0 +1,119 @@
+"""A managed cluster of ACK and its node pools.
+
+Sources: pulumi-alicloud 4.0.0, cs.ManagedKubernetes (without a word its API has an address of the internet, a NAT
+gateway of its own comes along, and `addons` are read only once) and cs.NodePool (a pool of managed nodes knows a key
+pair and no password; its number of nodes is a text).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
+from pulumi_alicloud import cs
+
+from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, Pool, Spot
+
+LOGS = ["apiserver", "kcm", "scheduler", "ccm"]
+LOG_DAYS = "30"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckArgs:
+    """What the cluster needs. vswitches: ids by name. tags: the stack's own."""
+
+    plan: AckPlan
+    groups: Sequence[AlicloudGroupPlan]
+    vswitches: Mapping[str, Input[str]]
+    group_id: Input[str]
+    key_id: Input[str]
+    key_name: Input[str] | None
+    tags: Mapping[str, str]
+
+
+class Ack(ComponentResource):
+    """The control plane, its add-ons, and pools: those without GPUs first, whose nodes the add-ons run on."""
+
+    cluster_id: Output[str]
+
+    def __init__(self, name: str, args: AckArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:alicloud:Ack", name, {}, opts)
+        mine, plan = ResourceOptions(parent=self), args.plan
+        subnets = [args.vswitches[each] for each in plan.vswitches]
+        cluster = cs.ManagedKubernetes(
+            f"{name}-cluster",
+            name=plan.name,
+            version=plan.version,
+            cluster_spec=plan.spec,
+            vswitch_ids=subnets,
+            pod_vswitch_ids=subnets,
+            service_cidr=plan.service_cidr,
+            security_group_id=args.group_id,
+            slb_internet_enabled=False,
+            new_nat_gateway=False,
+            enable_rrsa=True,
+            disable_encryption=False,
+            encryption_provider_key=args.key_id,
+            proxy_mode="ipvs",
+            control_plane_log_components=LOGS,
+            control_plane_log_ttl=LOG_DAYS,
+            audit_log_config={"enabled": True},
+            deletion_protection=False,
+            skip_set_certificate_authority=True,
+            tags=args.tags,
+            opts=mine,
+        )
+        self.cluster_id = cluster.id
+        self._args = args
+        plain = [self._pool(group, ()) for group in args.groups if group.gpu is None]
+        addons = [self._addon(addon.name, addon.settings, plain) for addon in plan.addons]
+        for group in args.groups:
+            if group.gpu is not None:
+                self._pool(group, addons)
+        self.register_outputs({"cluster_id": self.cluster_id})
+
+    def _addon(self, name: str, settings: Mapping[str, object], after: Sequence[Resource]) -> Resource:
+        return cs.KubernetesAddon(
+            f"addon-{name}",
+            cluster_id=self.cluster_id,
+            name=name,
+            config=json.dumps(dict(settings), sort_keys=True) if settings else None,
+            opts=ResourceOptions(parent=self, depends_on=list(after)),
+        )
+
+    def _pool(self, group: AlicloudGroupPlan, after: Sequence[Resource]) -> Resource:
+        """GPU nodes that join before the eRDMA controller is there would have to be added anew."""
+        assert isinstance(group.capacity, Pool)
+        pool, root = group.capacity, group.root
+        spot = group.market if isinstance(group.market, Spot) else None
+        cap = spot and spot.max_price_cny_per_hour
+        return cs.NodePool(
+            f"{group.name}-pool",
+            cluster_id=self.cluster_id,
+            node_pool_name=group.name,
+            desired_size=str(pool.nodes),
+            vswitch_ids=[self._args.vswitches[each] for each in group.vswitches],
+            security_group_ids=[self._args.group_id],
+            instance_types=[group.type],
+            instance_charge_type="PostPaid",
+            image_type=pool.image_type,
+            key_name=self._args.key_name,
+            system_disk_category=root.category,
+            system_disk_size=root.size_gib,
+            system_disk_performance_level=root.level,
+            system_disk_encrypted=root.encrypted,
+            system_disk_kms_key=self._args.key_id,
+            instance_metadata_options={"http_tokens": "required"},
+            labels=[{"key": key, "value": value} for key, value in sorted(pool.labels.items())],
+            taints=[{"key": key, "value": value, "effect": "NoSchedule"} for key, value in sorted(pool.taints.items())],
+            management={"enable": True, "auto_repair": True, "auto_upgrade": False},
+            tags={**self._args.tags, **group.tags},
+            spot_strategy=spot and spot.strategy,
+            spot_price_limits=None if cap is None else [{"instance_type": group.type, "price_limit": f"{cap:g}"}],
+            spot_instance_remedy=True if spot else None,
+            multi_az_policy="COST_OPTIMIZED" if spot else None,
+            compensate_with_on_demand=None if spot is None else spot.fallback is not None,
+            opts=ResourceOptions(parent=self, depends_on=list(after)),
+        )

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Turns this machine into a node of its stack, by the playbook that people run by hand too. Log: /var/log/gpufleet-boot.log
+set -euo pipefail
+exec >>/var/log/gpufleet-boot.log 2>&1
+umask 022
+export DEBIAN_FRONTEND=noninteractive
+apt-get -o Acquire::Retries=10 -qq update
+apt-get -o Acquire::Retries=10 -qq -y install ansible-core python3-venv
+install -d -m 0755 /etc/gpufleet /opt/gpufleet/bundle
+cat >/etc/gpufleet/boot.json <<'GPUFLEET'
+@BOOT@
+GPUFLEET
+python3 - <<'GPUFLEET'
+import hashlib, hmac, io, json, os, pathlib, socket, sys, tarfile, urllib.request
+from datetime import datetime, timezone
+
+METADATA = os.environ.get("GPUFLEET_METADATA", "http://100.100.100.200")
+OBJECTS = os.environ.get("GPUFLEET_OSS", "https://{bucket}.oss-{region}-internal.aliyuncs.com")
+
+
+def fetched(url, method="GET", **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, method=method, headers=headers), timeout=60) as answer:
+        return answer.read()
+
+
+def signed(credentials, region, bucket, key, now):
+    """The headers of a GET of OSS by signature version 4, its payload unsigned as an empty one may be."""
+    day, headers = now[:8], {
+        "x-oss-content-sha256": "UNSIGNED-PAYLOAD",
+        "x-oss-date": now,
+        "x-oss-security-token": credentials["SecurityToken"],
+    }
+    lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+    canonical = f"GET\n/{bucket}/{key}\n\n{lines}\n\nUNSIGNED-PAYLOAD"
+    scope = f"{day}/{region}/oss/aliyun_v4_request"
+    text = f"OSS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    secret = ("aliyun_v4" + credentials["AccessKeySecret"]).encode()
+    for part in scope.split("/"):
+        secret = hmac.new(secret, part.encode(), hashlib.sha256).digest()
+    signature = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+    credential = f"Credential={credentials['AccessKeyId']}/{scope}"
+    return {**headers, "Authorization": f"OSS4-HMAC-SHA256 {credential}, Signature={signature}"}
+
+
+boot = json.loads(pathlib.Path(os.environ.get("GPUFLEET_BOOT", "/etc/gpufleet/boot.json")).read_text())
+bundle, region = boot["bundle"], boot["handover"]["region"]
+token = fetched(f"{METADATA}/latest/api/token", "PUT", **{"X-aliyun-ecs-metadata-token-ttl-seconds": "300"}).decode()
+told = {"X-aliyun-ecs-metadata-token": token}
+credentials = json.loads(fetched(f"{METADATA}/latest/meta-data/ram/security-credentials/{boot['role']}", **told))
+address = fetched(f"{METADATA}/latest/meta-data/private-ipv4", **told).decode()
+now = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+place = OBJECTS.format(bucket=bundle["bucket"], region=region)
+content = fetched(f"{place}/{bundle['key']}", **signed(credentials, region, bundle["bucket"], bundle["key"], now))
+if hashlib.sha256(content).hexdigest() != bundle["sha256"]:
+    sys.exit(f"oss://{bundle['bucket']}/{bundle['key']} is not what this node was started with")
+folder = os.environ.get("GPUFLEET_BUNDLE", "/opt/gpufleet/bundle")
+tarfile.open(fileobj=io.BytesIO(content)).extractall(folder, filter="data")
+node = {"name": socket.gethostname(), "group": boot["group"], "address": address, "port": 22, "host_key": "", "prefix": "/"}
+handover = pathlib.Path(os.environ.get("GPUFLEET_HANDOVER", "/etc/gpufleet/handover.json"))
+handover.write_text(json.dumps({**boot["handover"], "nodes": [node]}, indent=1))
+GPUFLEET
+cd /opt/gpufleet/bundle
+export ANSIBLE_CONFIG=playbooks/ansible.cfg GPUFLEET_HANDOVER=/etc/gpufleet/handover.json
+ansible-playbook -i playbooks/inventory -e ansible_connection=local playbooks/gpu_node.yml

@@ -1,0 +1,43 @@
+"""The playbook bundle as one object of the stack's own bucket of OSS, addressed by its content's hash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_alicloud import oss
+
+from infra.clouds.aws.bundle import PROJECT, _kept, packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleArgs:
+    """What the bundle needs. bucket: where it goes. folder: where the archive is kept on this computer."""
+
+    bucket: Input[str]
+    folder: Path
+
+
+class Bundle(ComponentResource):
+    """bucket, key: where the object is. sha256: of its content."""
+
+    bucket: Input[str]
+    key: Output[str]
+    sha256: str
+
+    def __init__(self, name: str, args: BundleArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("gpufleet:alicloud:Bundle", name, {}, opts)
+        content = packed(PROJECT)
+        self.sha256, self.bucket = sha256(content).hexdigest(), args.bucket
+        uploaded = oss.BucketObject(
+            f"{name}-object",
+            bucket=args.bucket,
+            key=f"bundles/{self.sha256}.tar",
+            source=str(_kept(content, args.folder / f"{self.sha256}.tar")),
+            content_type="application/x-tar",
+            opts=ResourceOptions(parent=self),
+        )
+        self.key = uploaded.key
+        self.register_outputs({"key": self.key})

@@ -1,0 +1,65 @@
+"""Rules about ways into the nodes of Alibaba Cloud, out of them, and around them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from infra.plan.alicloud.network import CLOUD_SERVICES
+from infra.plan.alicloud.plan import AlicloudPlan
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.alicloud import AlicloudSpec
+
+RULES_PER_GROUP = 200
+
+
+@rule("somebody-reaches-the-nodes", AlicloudPlan)
+def somebody_reaches_the_nodes(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """Nodes have no address of the internet: people come by a head, or by a cluster's API (ECS User Guide, Connect)."""
+    if plan.ack is not None:
+        return
+    if not spec.access.ssh_from:
+        yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`"
+    elif plan.access.head is None:
+        yield "cluster.nodes", "nobody could log in: nodes have no public address; add a group `head` with `count: 1`"
+
+
+@rule("rules-fit-an-enterprise-group", AlicloudPlan)
+def rules_fit_an_enterprise_group(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """A security group has at most 200 rules, both directions together (ECS User Guide, Limits)."""
+    for group, count in Counter(each.group for each in plan.network.rules).items():
+        if count > RULES_PER_GROUP:
+            message = f"{count} rules for {group}; a security group has {RULES_PER_GROUP}: name wider networks"
+            yield "cluster.access.ssh_from", message
+
+
+@rule("network-leaves-the-clouds-own-range", AlicloudPlan)
+def network_leaves_the_clouds_own_range(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """100.64.0.0/10 is where metadata, DNS and OSS answer, and no VPC may use it (VPC User Guide, Plan networks)."""
+    if IPv4Network(plan.network.cidr).overlaps(IPv4Network(CLOUD_SERVICES)):
+        yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {CLOUD_SERVICES}, the cloud's own; take 10.0.0.0/8"
+
+
+@rule("nodes-fetch-what-they-need", AlicloudPlan, level="warning")
+def nodes_fetch_what_they_need(spec: AlicloudSpec, _: AlicloudPlan) -> Iterator[Violation]:
+    """Without NAT a node reaches OSS, mirrors and metadata alone (NAT Gateway User Guide, SNAT)."""
+    if spec.network.internet == "none":
+        yield (
+            "cluster.network.internet",
+            "nodes reach Alibaba Cloud only: `images` must hold driver and packages already",
+        )
+
+
+@rule("ack-nodes-have-a-key", AlicloudPlan)
+def ack_nodes_have_a_key(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """A node pool must have a password or a key pair, and a managed one only the latter (cs.NodePool, password)."""
+    if plan.ack is not None and spec.access.public_key is None:
+        yield "cluster.access.public_key", "is missing: ACK makes no node without a key pair"
+
+
+@rule("ack-services-are-outside-the-network", AlicloudPlan)
+def ack_services_are_outside_the_network(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """The network of a cluster's services may not meet the VPC's (cs.ManagedKubernetes, service_cidr)."""
+    if plan.ack is not None and IPv4Network(plan.network.cidr).overlaps(IPv4Network(plan.ack.service_cidr)):
+        yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {plan.ack.service_cidr}, where services stand"
