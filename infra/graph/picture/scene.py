@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.plan import AwsPlan
+from infra.plan import AlicloudPlan, AwsPlan
 from infra.plan.plan import Cost, GroupPlan, Plan
 
 
@@ -70,6 +70,10 @@ def of(plan: Plan) -> Scene:
         from infra.graph.picture import aws
 
         return aws.scene(plan)
+    if isinstance(plan, AlicloudPlan):
+        from infra.graph.picture import alicloud
+
+        return alicloud.scene(plan)
     cards = tuple(card(plan, group, group.summary.split(" · ")) for group in plan.groups)
     return Scene(
         title=plan.stack,

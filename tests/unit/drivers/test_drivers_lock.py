@@ -12,7 +12,8 @@ from infra import catalog
 from infra.catalog import TableError, compatibility, drivers
 
 LOCK, TABLES = drivers.load(), catalog.load()
-GPUS = [gpu.name for gpu in TABLES.gpus]
+PASCAL = ("P100-PCIE-16GB", "P4")  # too old for any: CUDA 13 has no code for them
+GPUS = [gpu.name for gpu in TABLES.gpus if gpu.name not in PASCAL]
 LOCKED = [(gpu.name, distribution) for gpu in TABLES.gpus for distribution in LOCK.by_distribution(gpu)]
 REQUIREMENTS = (Path(__file__).parents[3] / "requirements.txt").read_text()
 
@@ -28,6 +29,12 @@ def test_every_locked_tuple_is_accepted_with_every_fabric(gpu: str, distribution
 @pytest.mark.parametrize("gpu", GPUS)
 def test_every_gpu_of_the_tables_has_a_tuple_on_ubuntu(gpu: str) -> None:
     assert LOCK.of(TABLES.gpu(gpu), "ubuntu2404").driver
+
+
+@pytest.mark.parametrize("gpu", PASCAL)
+def test_pascal_has_no_tuple_anywhere(gpu: str) -> None:
+    with pytest.raises(drivers.NoTuple, match="no distribution has one"):
+        LOCK.of(TABLES.gpu(gpu), "ubuntu2404")
 
 
 def test_volta_ends_where_its_driver_does() -> None:

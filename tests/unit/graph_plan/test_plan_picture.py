@@ -92,7 +92,7 @@ def test_every_group_stands_in_the_picture_with_its_price(stack: str) -> None:
         assert group.name in said
     for item in plan.cost.items:
         if item.hourly and item.name in {group.name for group in plan.groups}:
-            assert f"{item.hourly:,.2f} USD/h" in said
+            assert f"{item.hourly:,.2f} {plan.cost.currency}/h" in said
 
 
 def test_the_same_plan_is_the_same_picture() -> None:

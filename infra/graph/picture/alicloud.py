@@ -1,0 +1,81 @@
+"""A cluster on Alibaba Cloud as a scene: the VPC's zones side by side, its kinds of vSwitch one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from infra.graph.picture.scene import Band, Card, Machines, Note, Scene, card, footer, price, subtitle
+from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, VSwitchPlan, told
+
+
+def scene(plan: AlicloudPlan) -> Scene:
+    return Scene(
+        title=plan.stack,
+        subtitle=subtitle(plan),
+        price=price(plan),
+        network=f"VPC {plan.network.cidr} · {plan.region}",
+        zones=plan.zones,
+        bands=tuple(_bands(plan)),
+        entrances=tuple(_entrances(plan)),
+        outside=tuple(_outside(plan)),
+        footer=footer(plan.cost),
+    )
+
+
+def _bands(plan: AlicloudPlan) -> Iterator[Band]:
+    """From the internet inwards; only what something stands in."""
+    for kind in ("public", "private", "fabric"):
+        vswitches = [each for each in plan.network.vswitches if each.kind == kind]
+        if vswitches:
+            labels = {plan.zones.index(each.zone): f"{kind} {each.cidr}" for each in vswitches}
+            yield Band(kind=kind, labels=labels, cards=tuple(_cards(plan, vswitches)))
+
+
+def _cards(plan: AlicloudPlan, vswitches: list[VSwitchPlan]) -> Iterator[Card]:
+    zone_of = {each.name: plan.zones.index(each.zone) for each in vswitches}
+    for group in plan.groups:
+        if zones := [zone_of[name] for name in group.vswitches if name in zone_of]:
+            yield _group(plan, group, (min(zones), max(zones)))
+    if plan.network.nat in zone_of:
+        zone = zone_of[plan.network.nat]
+        yield Card(title="NAT gateway", lines=("the way out of all nodes",), zones=(zone, zone))
+
+
+def _group(plan: AlicloudPlan, group: AlicloudGroupPlan, zones: tuple[int, int]) -> Card:
+    place = "" if group.role == "head" else told.place(group)
+    lines = [
+        told.hardware(group),
+        " · ".join(filter(None, [told.market(group.market), place])),
+        told.fabric(group),
+        f"system disk {group.root.size_gib} GiB",
+    ]
+    machines = Machines(
+        least=group.count,
+        most=group.most,
+        gpus=group.gpus_per_node,
+        cards=tuple("efa" for _ in group.eris) or ("interface",),  # an ERI carries IP traffic too, as that kind does
+    )
+    whole = card(plan, group, [line for line in lines if line])
+    return replace(whole, size=f"{told.count(group)} × {group.type}", machines=machines, zones=zones)
+
+
+def _entrances(plan: AlicloudPlan) -> Iterator[Note]:
+    if plan.access.ssh_from and plan.access.head:
+        yield Note(title="people", lines=("SSH, port 22, from", *plan.access.ssh_from), to=plan.access.head)
+
+
+def _outside(plan: AlicloudPlan) -> Iterator[Note]:
+    if plan.ack:
+        parts = told.kubernetes(plan.ack).split(" · ")
+        yield Note(title=parts[0], lines=("control plane", *parts[1:]))
+    for item in plan.storage:
+        yield Note(title=f"OSS bucket {item.name}", lines=(f"→ {item.mount}", "by its internal name"))
+    if plan.bundle:
+        yield Note(title="OSS bucket of the stack", lines=("playbooks, training package",))
+    names = ", ".join(event.name for event in plan.interruption.events)
+    yield Note(title="interruption queue", lines=(f"CloudMonitor: {names}",))
+    yield Note(title="KMS key", lines=("disks, buckets",))
+    if plan.budget:
+        budget = (f"{plan.budget.monthly_cny:,.0f} CNY a month", "told of every node", *plan.budget.emails)
+        yield Note(title="budget", lines=budget)

@@ -1,0 +1,72 @@
+"""Preflight rules of Alibaba Cloud: each with a cluster that it passes and one that it objects to."""
+
+from __future__ import annotations
+
+import pytest
+from ali_clusters import SSH, Project, group
+from ali_rule_cases import A10, CASES, mixed
+
+from infra.plan import AlicloudPlan
+from infra.plan.plan import Plan
+from infra.plan.refusals import RULES as REFUSALS
+from infra.plan.rules import RULES
+
+ALWAYS = {"items-have-a-price"}  # until the tables hold the price of more than nodes
+UNASKED = {"volume-exists"}  # the stack file's own types refuse a disk that ESSD does not make
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_passes_what_is_right_and_objects_to_what_is_not(ali: Project, name: str) -> None:
+    right, wrong, level, key, words = CASES[name]
+
+    passed, refused = ali.plan(**right), ali.plan(**wrong)
+
+    assert not [finding for finding in passed.findings if finding.rule == name]
+    assert not passed.errors
+    found = [finding for finding in refused.findings if finding.rule == name]
+    assert [(each.level, each.path) for each in found] == [(level, f"cluster.{key}")]
+    assert words in found[0].message
+    if level != "error":
+        assert not refused.errors
+
+
+def test_every_rule_of_alibaba_cloud_has_its_cases() -> None:
+    own = {name for name, rule in RULES.items() if rule.kind is not Plan and issubclass(AlicloudPlan, rule.kind)}
+
+    assert own | set(REFUSALS.values()) - UNASKED == (set(CASES) | ALWAYS)
+
+
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [
+        ("ecs.gn7e-c16g1.32xlarge", "has no eRDMA"),
+        ("ecs.gn7i-c8g1.2xlarge", "has no eRDMA"),
+        ("ecs.gn8v-8x.48xlarge", "is not known"),
+        ("ecs.ebmgn7ex.32xlarge", "say `queue_pairs`"),
+    ],
+)
+def test_a_required_fabric_that_cannot_be_declared_says_why(ali: Project, type_: str, words: str) -> None:
+    (finding,) = ali.plan(nodes=group(type=type_, queue_pairs=None, fabric="required")).errors
+
+    assert finding.rule == "fabric-fits-the-type"
+    assert words in finding.message
+
+
+def test_two_eris_cannot_follow_a_load(ali: Project) -> None:
+    (finding,) = ali.plan(nodes=group(count=None, min=1, max=4, fabric="required")).errors
+
+    assert "declared one by one and cannot follow a load" in finding.message
+
+
+def test_a_mix_cannot_ask_for_erdma(ali: Project) -> None:
+    nodes = mixed("{kind: spot, max_price: 9.0}").replace("fabric: none", "fabric: required")
+
+    rules = {finding.rule for finding in ali.plan(nodes=nodes).errors}
+
+    assert rules == {"fabric-fits-the-type"}
+
+
+def test_nodes_without_a_head_cannot_be_reached(ali: Project) -> None:
+    (finding,) = ali.plan(access=SSH, nodes=group("", **A10)).errors
+
+    assert "add a group `head`" in finding.message
