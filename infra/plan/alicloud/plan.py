@@ -142,6 +142,11 @@ class AlicloudGroupPlan(GroupPlan):
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
 
     @property
+    def fabric_devices(self) -> int:
+        """An ERI is one RDMA device; how many a Super Computing Cluster's cards show, no page tells."""
+        return len(self.eris)
+
+    @property
     def joined(self) -> bool:
         """Whether its nodes work together, and so speak freely with each other."""
         together = isinstance(self.capacity, Machines | Fleet | Mix | Pool) and self.count > 1
