@@ -68,7 +68,7 @@ class Progress:
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:
     """The run's result and where its files are, with the picture drawn."""
-    from ops import picture
+    from training import picture
 
     folder, result = outcome.run.folder, outcome.result
     image = folder / "run.png"

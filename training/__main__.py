@@ -1,4 +1,4 @@
-"""The training command: run, launch, digest, store, bench, fetch, pack."""
+"""The training command: run, launch, digest, store, bench, fetch, pack, search, watch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ ELSEWHERE = {
     "bench": "training.bench",
     "fetch": "training.data.fetch",
     "pack": "training.data.pack",
+    "search": "training.search",
+    "watch": "training.watch",
 }
 
 
@@ -44,6 +46,8 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("bench", help="compare against baselines", add_help=False)
     commands.add_parser("fetch", help="bring a named data set here, its checksum verified", add_help=False)
     commands.add_parser("pack", help="write a job's data set as files that are mapped into memory", add_help=False)
+    commands.add_parser("search", help="try settings of a job, the best ones found by Optuna", add_help=False)
+    commands.add_parser("watch", help="follow a run on the terminal, from its files", add_help=False)
     return parser
 
 

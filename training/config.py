@@ -13,7 +13,7 @@ from training.wanted.data import Augment, Cifar10, ImageFolder, Mnist5k, Packed,
 from training.wanted.limits import Count, Fraction, Mistakes, Whole
 from training.wanted.model import Cnn, Gpt, ResNet, TextEncoder
 from training.wanted.optimizer import AdamW, Muon, Sgd
-from training.wanted.run import Checkpoint, Ddp, Health, LocalSgd, Parallel
+from training.wanted.run import Checkpoint, Ddp, Health, LocalSgd, Parallel, Trace
 
 __all__ = ["AdamW", "Cnn", "Job", "JobError", "Mnist5k", "ResNet", "Sgd", "Synthetic", "load"]
 
@@ -59,6 +59,7 @@ class Job:
     parallel: Parallel = field(default_factory=Ddp)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     health: Health = field(default_factory=Health)
+    trace: Trace = field(default_factory=Trace)
     eval: Eval = field(default_factory=Eval)
 
     def rules(self) -> Mistakes:

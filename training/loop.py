@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import platform
-from functools import partial
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from training import models
+from training import flops, models, trial
 from training.average import Average
 from training.checkpoint import Checkpoints
 from training.checkpoint.state import State
@@ -24,11 +24,13 @@ from training.meter import Meter
 from training.objective import cross_entropy
 from training.optimizer import build as build_optimizer
 from training.optimizer import learning_rate, set_rate
+from training.pace import Pace, straggler
 from training.precision import Precision
 from training.progress import Tracker
 from training.record import Record
 from training.report import Evaluation, Report, Start, Step
 from training.result import Result
+from training.trace import Tracer, ranges
 
 
 class Stop(Protocol):
@@ -53,7 +55,8 @@ def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -
     with connect(job.health.start_seconds) as ranks:
         run = Run(job, ranks, report or Report(), stop or Never())
         try:
-            return run.train()
+            with ranges(job.trace):
+                return run.train()
         finally:
             run.close()
 
@@ -63,12 +66,16 @@ class Run:
 
     def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
         self.job, self.ranks, self.stop = job, ranks, stop
-        self.precision = Precision(job, ranks.device)
-        self.losses = Losses(job.health, ranks.device, scaled=self.precision.scaler.is_enabled())
         self.data = load_data(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
-        layout = models.memory_format(job.model)
-        self.model = models.build(job, self.data).to(ranks.device).to(memory_format=layout)
+        model = models.build(job, self.data).to(ranks.device)
+        self.mode = trial.settled(job, ranks, model, self.data)
+        self.precision, layout = Precision(job, ranks.device, self.mode.compute), self.mode.memory_format
+        self.model = model.to(memory_format=layout)
+        self.losses = Losses(job.health, ranks.device, scaled=self.precision.scaler.is_enabled())
+        self.peak = flops.peak(self.mode.compute, ranks.device)
+        self.flops = flops.of_sample(self.model, self.data, job.seed) if self.peak else 0.0
+        self.pace, self.tracer = Pace(ranks.device), Tracer(job.trace, job.out, ranks.rank)
         self.parallel = parallel(job, self.model, ranks, self.steps)
         self.optimizer = build_optimizer(job.optimizer, self.model)
         self.parallel.settle(self.optimizer)
@@ -97,6 +104,7 @@ class Run:
         agreement = Agreement(ranks, self.done, self.parallel.stride)
         with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
             for step, parts in enumerate(batches, self.done + 1):
+                self.tracer.began(step)
                 loss = self.gradients(step, parts)
                 agreement.ask(step, stop=self.asked(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
@@ -106,6 +114,7 @@ class Run:
                 optimizer.zero_grad(set_to_none=True)
                 self.average.update(step)
                 self.tracker.reached(step)
+                self.tracer.ended(step)
                 self.meter.count()
                 if step == self.done + 1:
                     self.settle()
@@ -124,13 +133,18 @@ class Run:
     def gradients(self, step: int, parts: list[Part]) -> Tensor:
         """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
         total = torch.zeros((), device=self.ranks.device)
-        loss = partial(cross_entropy, smoothing=self.job.label_smoothing)
         for part in parts:
             torch.manual_seed(part.seed)
-            total += self.parallel.learn(part, self.precision, loss)
+            self.pace.begin()
+            total += self.parallel.learn(part, self.precision, self.summed)
         self.parallel.reduce(step)
         self.losses.watch(total)
         return total / self.job.data.global_batch
+
+    def summed(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """A part's loss; its forward pass ends here, and what follows waits for other ranks."""
+        self.pace.end()
+        return cross_entropy(outputs, targets, self.job.label_smoothing)
 
     def asked(self) -> bool:
         """Whether this rank is to save and leave; asked in every loop, so it is also its sign of life."""
@@ -182,13 +196,16 @@ class Run:
 
     def tell_step(self, step: int, loss: Tensor) -> None:
         """Tells the mean loss of the step's global batch; the one place where the loop waits for the device."""
-        mean, wrong = self.ranks.total(self.losses.with_loss(loss)).tolist()
+        paces = torch.zeros(self.ranks.world, device=self.ranks.device)
+        paces[self.ranks.rank] = self.pace.lap()
+        mean, wrong, *seen = self.ranks.total(torch.cat([self.losses.with_loss(loss), paces])).tolist()
         self.losses.judge(step, mean, wrong)
         self.loss = mean
         rate, seconds = self.meter.lap(), round(self.tracker.seconds(), 3)
         lr = learning_rate(self.job.optimizer, step - 1, self.steps)
         told = Step(step=step, steps=self.steps, loss=mean, lr=lr, samples_per_second=rate, seconds=seconds)
-        self.record.step(told)
+        used = None if self.peak is None else flops.mfu(rate, self.flops, self.peak, self.ranks.world)
+        self.record.step(replace(told, straggler=straggler(seen) if self.ranks.world > 1 else None, mfu=used))
 
     def result(self, step: int, *, finished: bool = True) -> Result:
         """Waits until the last checkpoint is durable everywhere, and writes what the run came to."""
@@ -210,7 +227,8 @@ class Run:
             world_size=self.ranks.world,
             finished=finished,
             device=device_name(self.ranks.device),
-            compute=self.precision.compute,
+            compute=self.mode.compute,
+            channels_last=self.mode.channels_last,
             versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         self.record.result(result)
@@ -218,6 +236,7 @@ class Run:
 
     def close(self) -> None:
         gc.unfreeze()
+        self.tracer.close()
         self.tracker.close()
         self.record.close()
 

@@ -17,8 +17,8 @@ HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 class Precision:
     """Autocast, and loss scaling where the format needs it (fp16: its smallest normal number is 6e-5)."""
 
-    def __init__(self, job: Job, device: torch.device) -> None:
-        self.compute = job.precision.compute
+    def __init__(self, job: Job, device: torch.device, compute: str) -> None:
+        self.compute = compute
         if self.compute == "tf32" and device.type != "cuda":
             raise job.refusal("precision.compute", "tf32 needs a CUDA device; use fp32 or bf16")
         if device.type == "cuda":

@@ -43,8 +43,9 @@ class Record(Report):
     def step(self, step: Step) -> None:
         rate = round(step.samples_per_second, 1)
         told = {"loss": step.loss, "lr": step.lr, "samples_per_second": rate}
-        self._write({"step": step.step, **told, "seconds": step.seconds})
-        self._plot(step.step, train__loss=step.loss, train__lr=step.lr, train__samples_per_second=rate)
+        seen = {key: value for key in ("straggler", "mfu") if (value := getattr(step, key)) is not None}
+        self._write({"step": step.step, "steps": step.steps, **told, **seen, "seconds": step.seconds})
+        self._plot(step.step, **{f"train__{key}": value for key, value in (told | seen).items()})
         self._onward.step(step)
 
     def evaluation(self, evaluation: Evaluation) -> None:

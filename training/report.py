@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from training.result import Result
 
+STRAGGLING = 1.3  # a slowest rank above this is told to people; all are in metrics.jsonl
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A reported step: the mean loss of its global batch, and samples a second since the report before."""
+    """A reported step: the mean loss of its global batch, and samples a second since the report before.
+
+    straggler: the slowest rank's forward time over the median rank's, None on one rank. mfu: share of the GPUs' peak,
+    None where that is not known.
+    """
 
     step: int
     steps: int
@@ -21,6 +27,8 @@ class Step:
     lr: float
     samples_per_second: float
     seconds: float
+    straggler: float | None = None
+    mfu: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +75,9 @@ class Lines(Report):
 
     def step(self, step: Step) -> None:
         rate = step.samples_per_second
-        say(f"step {step.step}/{step.steps}  loss {step.loss:.4f}  lr {step.lr:.4g}  {rate:,.0f} samples/s")
+        mfu = "" if step.mfu is None else f"  MFU {step.mfu:.1%}"
+        slow = f"  slowest rank {step.straggler:.2f}×" if step.straggler and step.straggler > STRAGGLING else ""
+        say(f"step {step.step}/{step.steps}  loss {step.loss:.4f}  lr {step.lr:.4g}  {rate:,.0f} samples/s{mfu}{slow}")
 
     def evaluation(self, evaluation: Evaluation) -> None:
         say(f"step {evaluation.step}  accuracy {evaluation.accuracy:.2%}  held-out loss {evaluation.loss:.4f}")

@@ -32,6 +32,7 @@ class Result:
     finished: bool
     device: str
     compute: str
+    channels_last: bool
     versions: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:

@@ -4,12 +4,16 @@ code.
 Ours and the baseline take turns in one run on one machine, at least five times; the minimum of each counts, since
 noise only ever adds. A benchmark is no test: the exit code is 0 whether a figure is reached or missed.
 
-    loop      our step loop against a bare hand-written DDP loop (bare.py), 2 ranks
-    naive     our job against a script as articles write it (article.py), 1 process
-    checkpoint  time that a save keeps the loop waiting, against torch.distributed.checkpoint.save
-    interval  what saves cost in wall time at the interval that loses least
-    slowlink  PowerSGD against whole gradients between two network namespaces, 200 Mbit/s; needs root
-    accuracy  the shipped MNIST-5k job on 2 ranks through the launcher, 3 seeds
+    loop            our step loop against a bare hand-written DDP loop (bare.py), 2 ranks
+    naive           our job against a script as articles write it (article.py), 1 process
+    naive-resnet50  the same with a ResNet-50 on images of 224 pixels
+    augment         our batched changes of images against Pillow one by one
+    auto            what compute = "auto" chooses, against fp32 in the plain layout
+    checkpoint      time that a save keeps the loop waiting, against torch.distributed.checkpoint.save
+    interval        what saves cost in wall time at the interval that loses least
+    slowlink        PowerSGD against whole gradients between two network namespaces, 200 Mbit/s; needs root
+    accuracy        the shipped MNIST-5k job on 2 ranks through the launcher, 3 seeds
+    accuracy-spam   the shipped SpamAssassin job, likewise
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ from importlib import import_module
 
 from training.bench.figure import BenchError, Figure, machine
 
-TURNS = ("loop", "naive", "checkpoint", "interval")
-NAMES = (*TURNS, "slowlink", "accuracy")
+TURNS = ("loop", "naive", "naive-resnet50", "augment", "auto", "checkpoint", "interval")
+NAMES = (*TURNS, "slowlink", "accuracy", "accuracy-spam")
+OTHERS = {"naive-resnet50": "naive.resnet50", "accuracy-spam": "accuracy.spam"}  # several figures of one module
 LEAST_ROUNDS, USUAL_ROUNDS = 5, 10
 
 
@@ -49,7 +54,8 @@ def main(argv: Sequence[str]) -> int:
 
 def measured(name: str, turns: int) -> Figure:
     """The figure of a benchmark; turns: of each side, where two sides take turns."""
-    measure = import_module(f"training.bench.{name}").measure
+    module, _, function = OTHERS.get(name, f"{name}.measure").partition(".")
+    measure = getattr(import_module(f"training.bench.{module}"), function)
     return measure(turns) if name in TURNS else measure()
 
 

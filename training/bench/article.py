@@ -16,24 +16,28 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 
-class Digits(Dataset):
-    """Images one by one: from array to PIL, a random affine map, to tensor, normalised.
+class Pictures(Dataset):
+    """Images one by one: from array to PIL, a random affine map, perhaps mirrored, to tensor, normalised.
 
-    shift: most pixels of the random move. warp: most that is added to each entry of the random 2 × 2 map.
+    images: [samples, height, width] or [samples, height, width, 3]. shift: most pixels of the random move. warp: most
+    that is added to each entry of the random 2 × 2 map.
     """
 
     def __init__(
-        self, images: np.ndarray, labels: np.ndarray, *, mean: float, std: float, shift: int, warp: float
+        self, images: np.ndarray, labels: np.ndarray, *, mean: float, std: float, shift: int, warp: float, flip: bool
     ) -> None:
         self.images, self.labels = images, labels
-        self.mean, self.std, self.shift, self.warp = mean, std, shift, warp
+        self.mean, self.std, self.shift, self.warp, self.flip = mean, std, shift, warp, flip
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         image = self.moved(Image.fromarray(self.images[index]))
-        tensor = torch.from_numpy(np.array(image, dtype=np.float32)).unsqueeze(0)
+        if self.flip and np.random.random() < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        pixels = np.atleast_3d(np.array(image, dtype=np.float32))
+        tensor = torch.from_numpy(pixels).permute(2, 0, 1)
         return (tensor - self.mean) / self.std, int(self.labels[index])
 
     def moved(self, image: Image.Image) -> Image.Image:
@@ -44,9 +48,11 @@ class Digits(Dataset):
         return image.transform(image.size, Image.Transform.AFFINE, around_the_middle, Image.Resampling.BILINEAR)
 
 
-def train(model: nn.Module, digits: Digits, *, batch: int, steps: int, lr: float, save_every: int, file: Path) -> float:
+def train(
+    model: nn.Module, pictures: Pictures, *, batch: int, steps: int, lr: float, save_every: int, file: Path
+) -> float:
     """Train for so many steps; returns the last running loss."""
-    loader = DataLoader(digits, batch_size=batch, shuffle=True, drop_last=True)
+    loader = DataLoader(pictures, batch_size=batch, shuffle=True, drop_last=True)
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     step = 0

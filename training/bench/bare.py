@@ -23,7 +23,7 @@ class Bare:
 
     def __init__(self, job: Job) -> None:
         found = data.load(job)
-        self.layout = models.memory_format(job.model)
+        self.layout = torch.channels_last
         assert isinstance(found, ImageSet)
         self.images, self.labels = found.train.at(np.arange(len(found.train)), None)
         self.normalised = found.normalised

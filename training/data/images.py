@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from training.data.augment import Draw, augmented
-from training.data.order import Indices
+from training.data.order import Indices, permutation
 from training.wanted.data import Augment
 
 
@@ -117,9 +117,9 @@ class ImageSet:
 
 
 def fold(data: ImageSet, number: int, folds: int) -> ImageSet:
-    """A set whose held-out images are every `folds`-th of the training set, the others left to train on."""
+    """A set judged by one part in `folds` of the training images, drawn at random, and trained on the others."""
     assert isinstance(data.train, Images)
-    judged = torch.arange(len(data.train)) % folds == number
+    judged = torch.tensor(permutation(folds, 0, len(data.train)) % folds == number)
     images, labels = data.train.images, data.train.labels
     train, held_out = (Images(images=images[which], labels=labels[which]) for which in (~judged, judged))
     return replace(data, train=train, held_out=held_out)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from training.data.augment import PLACE, Draw
-from training.data.order import Indices
+from training.data.order import Indices, permutation
 
 PADDING = 0  # fills a document up to its set's length
 ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of this
@@ -93,10 +93,10 @@ class TextSet:
 
 
 def fold(data: TextSet, number: int, folds: int) -> TextSet:
-    """A set judged by every `folds`-th document of the training set, or by that part of its running text."""
+    """A set judged by one part in `folds` of the training documents, drawn at random, or of its running text."""
     train = data.train
     if isinstance(train, Documents):
-        judged = np.arange(len(train)) % folds == number
+        judged = permutation(folds, 0, len(train)) % folds == number
         parts = (Documents(tokens=train.tokens[w], labels=train.labels[w]) for w in (~judged, judged))
     else:
         assert isinstance(train, Running)

@@ -50,8 +50,3 @@ def fresh(job: Job, data: DataSet) -> nn.Module:
         return Gpt(vocabulary=data.vocabulary, **shape, dropout=asked.dropout)
     sizes = {"vocabulary": data.vocabulary, "length": data.length, "classes": data.classes}
     return TextEncoder(**sizes, **shape, dropout=asked.dropout)
-
-
-def memory_format(asked: wanted.Model) -> torch.memory_format:
-    """Layout of weights and images: channels last is the faster one on most CPUs and on tensor cores."""
-    return torch.channels_last if getattr(asked, "channels_last", False) else torch.contiguous_format

@@ -122,3 +122,16 @@ class Health:
     def rules(self) -> Mistakes:
         if self.hang_seconds <= self.step_seconds:
             yield "hang_seconds", f"must be more than step_seconds = {self.step_seconds}, or waiting ranks are killed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """What a few steps do.
+
+    from_step: the first one that torch's profiler records, into trace/; 0: none. steps: so many. nvtx: every operation
+    is a range for Nsight Systems (`nsys profile`).
+    """
+
+    from_step: Whole = 0
+    steps: Count = 3
+    nvtx: bool = False

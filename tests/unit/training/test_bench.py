@@ -80,7 +80,7 @@ def test_the_article_learns(tmp_path: Path) -> None:
     made = job("out", 5)
     found = mnist5k.load()
     images, labels = (t.numpy() for t in found.train.at(np.arange(4000), None))
-    digits = article.Digits(images[:, 0], labels, mean=33.3, std=78.6, shift=1, warp=0.1)
+    digits = article.Pictures(images[:, 0], labels, mean=33.3, std=78.6, shift=1, warp=0.1, flip=True)
     np.random.seed(0)
     torch.manual_seed(0)
     model = models.build(made, found)

@@ -177,6 +177,101 @@ MISTAKES = {
         "lr = 0.1\n[health]\nspike = 0.5",
         "job.toml:11 health.spike: must be 0 or more than 1, is 0.5",
     ),
+    "patterns that are no list": (
+        "[data]",
+        "freeze = 'layer1.*'\n[data]",
+        "job.toml:4 model.freeze: must be a list, each item a text, is 'layer1.*'",
+    ),
+    "a list of numbers": (
+        "[data]",
+        "freeze = [1]\n[data]",
+        "job.toml:4 model.freeze: must be a list, each item a text",
+    ),
+    "fold out of range": (
+        "global_batch = 64",
+        "global_batch = 64\nfold = 5",
+        "job.toml:7 data.fold: must be 0 to 4, is 5",
+    ),
+    "path is missing": (
+        'kind = "mnist5k"',
+        'kind = "cifar10"',
+        "job.toml:4 data.path: is missing",
+    ),
+    "unknown data": (
+        '"mnist5k"',
+        '"cifar100"',
+        "job.toml:5 data.kind: unknown value 'cifar100'; did you mean 'cifar10'?",
+    ),
+    "unknown text": (
+        'kind = "mnist5k"',
+        'kind = "text"\nsource = "bible"',
+        "job.toml:6 data.source: unknown value 'bible'; one of sotu, moby-dick",
+    ),
+    "text for an image model": (
+        'kind = "mnist5k"',
+        'kind = "spam"',
+        "job.toml:3 model.kind: cnn reads images, and data.kind = spam has tokens",
+    ),
+    "classes for a gpt": (
+        'kind = "cnn"\n[data]\nkind = "mnist5k"',
+        'kind = "gpt"\n[data]\nkind = "spam"',
+        "job.toml:3 model.kind: gpt needs running text, which data.kind = spam is not",
+    ),
+    "heads that do not divide": (
+        'kind = "cnn"',
+        'kind = "gpt"\nheads = 3',
+        "job.toml:4 model.heads: must divide width = 128",
+    ),
+    "an odd number a head": (
+        'kind = "cnn"',
+        'kind = "gpt"\nheads = 4\nwidth = 12',
+        "job.toml:4 model.heads: leaves 3 numbers a head; rotary positions need an even number",
+    ),
+    "vocabulary too small": (
+        'kind = "mnist5k"',
+        'kind = "spam"\nvocabulary = 100',
+        "job.toml:6 data.vocabulary: must be 512 to 65536, is 100",
+    ),
+    "step schedule without steps": (
+        "lr = 0.1",
+        'lr = 0.1\nschedule = "step"',
+        'job.toml:7 optimizer.step_every: is missing: schedule = "step" needs it',
+    ),
+    "steps without step schedule": (
+        "lr = 0.1",
+        "lr = 0.1\nstep_every = 5",
+        'job.toml:10 optimizer.step_every: needs schedule = "step", not "cosine"',
+    ),
+    "average that forgets nothing": (
+        "lr = 0.1",
+        "lr = 0.1\nema = 1.0",
+        "job.toml:10 optimizer.ema: must be at least 0 and less than 1, is 1.0",
+    ),
+    "muon's key for sgd": (
+        "lr = 0.1",
+        "lr = 0.1\nadamw_lr = 0.1",
+        "job.toml:10 optimizer.adamw_lr: unknown key 'adamw_lr'",
+    ),
+    "images changed too much": (
+        "[optimizer]",
+        "[augment]\nwarp = 0.9\n[optimizer]",
+        "job.toml:8 augment.warp: must be 0 to 0.5, is 0.9",
+    ),
+    "negative mixup": (
+        "[optimizer]",
+        "[augment]\nmixup = -0.1\n[optimizer]",
+        "job.toml:8 augment.mixup: must be 0 or more, is -0.1",
+    ),
+    "smoothing of 1": (
+        "steps = 20",
+        "steps = 20\nlabel_smoothing = 1",
+        "job.toml:2 label_smoothing: must be at least 0 and less than 1, is 1",
+    ),
+    "trace of no steps": (
+        "[optimizer]",
+        "[trace]\nsteps = 0\n[optimizer]",
+        "job.toml:8 trace.steps: must be 1 or more, is 0",
+    ),
     "empty out": ("steps = 20", "steps = 20\nout = ''", "job.toml:2 out: must be a path, is ''"),
 }
 

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 def draw(metrics: Path, picture: Path, title: str) -> None:
     """Draws `metrics.jsonl` into a PNG: training loss per logged step on the left, held-out accuracy on the right."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    rows = [json.loads(line) for line in metrics.read_text().splitlines() if line.endswith("}")]
     train, held_out = [r for r in rows if "loss" in r], [r for r in rows if "accuracy" in r]
     figure, left = plt.subplots(figsize=(8, 4.5), layout="constrained")
     left.set(title=title, xlabel="step", ylabel="training loss", yscale="log")

@@ -1,0 +1,63 @@
+"""`compute = "auto"`: what is chosen, that it is kept, and that the trial leaves the model as it was."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+import torch
+from trained import After
+
+from training import data, models, trial
+from training.checkpoint.digest import digest
+from training.config import Job
+from training.dist import connect
+from training.loop import train
+from training.trial import PLAIN, Mode, candidates, chosen
+
+BF16 = Mode(compute="bf16", channels_last=True)
+
+
+def test_the_fastest_mode_is_chosen_only_where_it_is_clearly_faster():
+    assert chosen([PLAIN, BF16], [1.0, 0.5]) == BF16
+    assert chosen([PLAIN, BF16], [1.0, 0.99]) == PLAIN
+    assert chosen([PLAIN, BF16], [1.0, 2.0]) == PLAIN
+
+
+def test_text_has_no_layout_to_choose():
+    assert {mode.channels_last for mode in candidates(torch.device("cpu"), images=False)} == {False}
+
+
+def test_the_trial_leaves_the_model_as_it_was_and_keeps_its_time(small: Callable[..., Job]):
+    job = small("precision.compute=auto", "model.norm=batch")
+    found = data.load(job)
+    model = models.build(job, found)
+    before = digest(model.state_dict())
+
+    start = time.monotonic()
+    with connect(60) as ranks:
+        trial.settled(job, ranks, model, found)
+
+    assert digest(model.state_dict()) == before
+    assert time.monotonic() - start < 2 * trial.SECONDS
+
+
+def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+    job = small("precision.compute=auto", "steps=4")
+    monkeypatch.setattr(trial, "chosen", lambda modes, seconds: BF16)
+    stopped = train(job, stop=After(2))
+    monkeypatch.setattr(trial, "chosen", lambda modes, seconds: pytest.fail("tried again"))
+
+    finished = train(job)
+
+    assert (stopped.finished, finished.finished) == (False, True)
+    assert (finished.compute, finished.channels_last) == ("bf16", True)
+    assert json.loads((job.out / "result.json").read_text())["compute"] == "bf16"
+
+
+def test_without_auto_the_jobs_own_mode_stands(small: Callable[..., Job]):
+    result = train(small("steps=1", "precision.compute=bf16", "model.channels_last=false"))
+
+    assert (result.compute, result.channels_last) == ("bf16", False)

@@ -1,0 +1,67 @@
+"""`python -m training search FILE`: hyper-parameter search by Optuna, in parallel, pruned, resumed after a kill.
+
+A search file names a job, what to vary and how often to try. Every trial is a run of its own under `out`; the study is
+an SQLite file there, so that the same command goes on where it stopped, and any number of workers share it. Trials are
+judged on a fold of the training set: the held-out samples choose nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from training.config import JobError
+from training.search.plan import Plan, read
+from training.search.study import Outcome, leave, opened, outcomes, work
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 0 when all trials are done, 1 when a worker failed, 2 for a wrong file."""
+    parser = argparse.ArgumentParser(prog="python -m training search", allow_abbrev=False, description=__doc__)
+    parser.add_argument("file", metavar="FILE", help="a search file")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that try (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="the trials as JSON")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args(argv[1:])
+    try:
+        plan = read(asked.file)
+        if asked.worker:
+            return work(plan)
+    except JobError as error:
+        print(error, file=sys.stderr)
+        return 2
+    opened(plan)
+    code = together(asked.file, asked.workers)
+    told = outcomes(plan)
+    print(json.dumps([trial.to_json() for trial in told]) if asked.json else table(plan, told))
+    return code
+
+
+def together(file: str, workers: int) -> int:
+    """Runs the workers; their trials share the study. What a worker says goes to standard error."""
+    command = [sys.executable, "-m", "training", "search", file, "--worker"]
+    running = [subprocess.Popen(command, stdout=sys.stderr) for _ in range(max(1, workers))]
+    try:
+        return max(worker.wait() for worker in running)
+    except KeyboardInterrupt:
+        return leave(running)
+
+
+def table(plan: Plan, told: list[Outcome]) -> str:
+    """The best trials, best first, and how to run the best one in full."""
+    done = [trial for trial in told if trial.accuracy is not None]
+    lines = [f"{len(told)} trials, {sum(trial.state == 'pruned' for trial in told)} pruned: {plan.study}"]
+    for trial in done[:10]:
+        values = "  ".join(f"{key} {short(value)}" for key, value in trial.values.items())
+        lines.append(f"  trial {trial.number:<4}{trial.accuracy:.2%}  {values}")
+    if done:
+        sets = " ".join(f"--set {key}={value}" for key, value in done[0].values.items())
+        lines.append(f"python -m training run {plan.job} {sets}")
+    return "\n".join(lines)
+
+
+def short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
