@@ -90,6 +90,22 @@ def select(
     show(told, as_json, command.text)
 
 
+@app.command()
+def vendors(
+    weights: Annotated[
+        str, typer.Option(metavar="NAME=WEIGHT,…", help="of compute, cost, supply, operation, openness")
+    ] = "",
+    rate: Annotated[
+        str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the vendors of the tables by 23 weighted indices, with the arithmetic."""
+    from ops import vendors as command
+
+    show(command.compare(rate, weights), as_json, command.text)
+
+
 @catalog.command("show")
 def catalog_show(
     name: Annotated[str, typer.Argument(help="a type or GPU, or how its name begins")] = "", as_json: Json = False

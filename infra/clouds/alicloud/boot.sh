@@ -25,27 +25,24 @@ def fetched(url, method="GET", **headers):
 
 def signed(credentials, region, bucket, key, now):
     """The headers of a GET of OSS by signature version 4, its payload unsigned as an empty one may be."""
-    day, headers = now[:8], {
-        "x-oss-content-sha256": "UNSIGNED-PAYLOAD",
-        "x-oss-date": now,
-        "x-oss-security-token": credentials["SecurityToken"],
-    }
+    day, sts = now[:8], credentials["SecurityToken"]
+    headers = {"x-oss-content-sha256": "UNSIGNED-PAYLOAD", "x-oss-date": now, "x-oss-security-token": sts}
     lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
     canonical = f"GET\n/{bucket}/{key}\n\n{lines}\n\nUNSIGNED-PAYLOAD"
     scope = f"{day}/{region}/oss/aliyun_v4_request"
     text = f"OSS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-    secret = ("aliyun_v4" + credentials["AccessKeySecret"]).encode()
+    derived = ("aliyun_v4" + credentials["AccessKeySecret"]).encode()
     for part in scope.split("/"):
-        secret = hmac.new(secret, part.encode(), hashlib.sha256).digest()
-    signature = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+        derived = hmac.new(derived, part.encode(), hashlib.sha256).digest()
+    signature = hmac.new(derived, text.encode(), hashlib.sha256).hexdigest()
     credential = f"Credential={credentials['AccessKeyId']}/{scope}"
     return {**headers, "Authorization": f"OSS4-HMAC-SHA256 {credential}, Signature={signature}"}
 
 
 boot = json.loads(pathlib.Path(os.environ.get("GPUFLEET_BOOT", "/etc/gpufleet/boot.json")).read_text())
 bundle, region = boot["bundle"], boot["handover"]["region"]
-token = fetched(f"{METADATA}/latest/api/token", "PUT", **{"X-aliyun-ecs-metadata-token-ttl-seconds": "300"}).decode()
-told = {"X-aliyun-ecs-metadata-token": token}
+permit = fetched(f"{METADATA}/latest/api/token", "PUT", **{"X-aliyun-ecs-metadata-token-ttl-seconds": "300"}).decode()
+told = {"X-aliyun-ecs-metadata-token": permit}
 credentials = json.loads(fetched(f"{METADATA}/latest/meta-data/ram/security-credentials/{boot['role']}", **told))
 address = fetched(f"{METADATA}/latest/meta-data/private-ipv4", **told).decode()
 now = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")

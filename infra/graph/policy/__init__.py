@@ -6,6 +6,9 @@ names and never asks a cloud; what it cannot read (an unknown, a secret) it does
 
 from infra.graph.policy import (
     addresses,
+    alicloud_keeping,
+    alicloud_network,
+    alicloud_nodes,
     buckets,
     cost,
     credentials,
@@ -28,4 +31,5 @@ __all__ = ["RULES", "Resource", "ResourceRule", "Rule", "Stack", "StackRule", "c
 
 # Importing them registers their rules.
 _ = addresses, buckets, cost, credentials, deletion, disks, fleets, iam, metadata
+_ = alicloud_keeping, alicloud_network, alicloud_nodes
 _ = kubernetes, network, providers, sharing, ssh, tags, user_data

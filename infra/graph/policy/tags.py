@@ -46,6 +46,22 @@ TAGGED = (
     "aws:ec2/vpcEndpoint:VpcEndpoint",
     "aws:iam/role:Role",
     "aws:sqs/queue:Queue",
+    "alicloud:cs/managedKubernetes:ManagedKubernetes",
+    "alicloud:cs/nodePool:NodePool",
+    "alicloud:ecs/ecsDisk:EcsDisk",
+    "alicloud:ecs/ecsLaunchTemplate:EcsLaunchTemplate",
+    "alicloud:ecs/eipAddress:EipAddress",
+    "alicloud:ecs/elasticityAssurance:ElasticityAssurance",
+    "alicloud:ecs/instance:Instance",
+    "alicloud:ecs/securityGroup:SecurityGroup",
+    "alicloud:ess/scalingConfiguration:ScalingConfiguration",
+    "alicloud:ess/scalingGroup:ScalingGroup",
+    "alicloud:kms/key:Key",
+    "alicloud:oss/bucket:Bucket",
+    "alicloud:ram/role:Role",
+    "alicloud:vpc/natGateway:NatGateway",
+    "alicloud:vpc/network:Network",
+    "alicloud:vpc/switch:Switch",
 )
 
 

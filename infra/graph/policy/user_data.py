@@ -13,6 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
+from infra.graph.policy import alicloud_nodes
 from infra.graph.policy.rule import Resource, Violation, rule
 from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
 
@@ -20,6 +21,7 @@ KEYS = ("userData", "userDataBase64")
 GZIP = b"\x1f\x8b"
 SECRETS = {
     "an access key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "an access key of Alibaba Cloud": r"\bLTAI[A-Za-z0-9]{12,}\b",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
     "a token of GitHub": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})",
     "a token of GitLab": r"\bglpat-[\w-]{16,}",
@@ -34,7 +36,7 @@ SECRETS = {
 }
 
 
-@rule("secrets-in-user-data", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE)
+@rule("secrets-in-user-data", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE, *alicloud_nodes.STARTED)
 def secrets_in_user_data(resource: Resource) -> Iterator[Violation]:
     """User data holds no secret, plain, encoded or compressed."""
     for key in KEYS:

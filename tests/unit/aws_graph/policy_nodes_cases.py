@@ -146,7 +146,7 @@ SECURE: Secure = {
         template(userData=script('TOKEN=$(curl -X PUT "$I/token")\ncurl -H "X-aws-ec2-metadata-token: $TOKEN"'))
     ],
     "user data with a hash": [template(userData=script('{"sha256": "' + "0123456789abcdef" * 4 + '"}'))],
-    "another cloud's resource": [made("alicloud:vpc/network:Network")],
+    "another cloud's resource": [made("gcp:compute/network:Network")],
     "a protected purchase": [made(PURCHASE, protect=True, tags=TAGS)],
     "a fleet that rebalances one by one": [
         fleet(

@@ -55,8 +55,9 @@ def _row(name: str, found: Counter[str]) -> str:
 
 def test_every_rule_has_a_case_that_it_refuses() -> None:
     covered = {rule for rule, _ in INSECURE.values()}
+    of_another_cloud = {rule for rule in RULES if rule.startswith("alicloud-")}
 
-    assert set(RULES) - covered == NEEDS_A_CEILING
+    assert set(RULES) - covered - of_another_cloud == NEEDS_A_CEILING
 
 
 def test_every_rule_says_what_it_is_about() -> None:

@@ -1,0 +1,164 @@
+"""What is kept at Alibaba Cloud is encrypted, private and not lost by a word; and nobody may do everything.
+
+Sources: OSS User Guide, "Data security"; CIS Alibaba Cloud 2.0, 1.15 (no `*:*`) and section 5 (public access, TLS,
+encryption); KMS User Guide, "Key rotation" and "Key deletion"; RAM User Guide, "Policy elements".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.graph.policy.deletion import KEY_DAYS, REMOVABLE
+from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
+from infra.graph.policy.wire import false, items, mapping, number, true
+
+BUCKET, BLOCK = "alicloud:oss/bucket:Bucket", "alicloud:oss/bucketPublicAccessBlock:BucketPublicAccessBlock"
+ACL, HTTPS = "alicloud:oss/bucketAcl:BucketAcl", "alicloud:oss/bucketHttpsConfig:BucketHttpsConfig"
+ENCRYPTION = "alicloud:oss/bucketServerSideEncryption:BucketServerSideEncryption"
+VERSIONING = "alicloud:oss/bucketVersioning:BucketVersioning"
+WEBSITE = "alicloud:oss/bucketWebsite:BucketWebsite"
+KEY = "alicloud:kms/key:Key"
+ROLE, POLICY = "alicloud:ram/role:Role", "alicloud:ram/policy:Policy"
+ATTACHMENTS = (
+    "alicloud:ram/rolePolicyAttachment:RolePolicyAttachment",
+    "alicloud:ram/userPolicyAttachment:UserPolicyAttachment",
+    "alicloud:ram/groupPolicyAttachment:GroupPolicyAttachment",
+)
+LASTING = ("alicloud:ram/accessKey:AccessKey", "alicloud:ram/loginProfile:LoginProfile")
+OLD_TLS = {"TLSv1.0", "TLSv1.1"}
+BROAD = re.compile(r"AdministratorAccess|\w*FullAccess")
+OF_A_RESOURCE = re.compile(
+    r"oss:(Get|Put|Delete|List)\w+|kms:(Decrypt|Encrypt|GenerateDataKey\w*)|ram:\w+|sts:AssumeRole"
+)
+
+
+@stack_rule("alicloud-private-bucket")
+def private_bucket(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket has a public-access block that blocks."""
+    for bucket in stack.of(BUCKET):
+        blocks = list(stack.about(bucket, BLOCK, "bucket"))
+        if not blocks or not all(true(each.inputs.get("blockPublicAccess")) for each in blocks):
+            yield bucket, "", "needs a public-access block that blocks"
+
+
+@rule("alicloud-private-acl", ACL, BUCKET)
+def private_acl(resource: Resource) -> Iterator[Violation]:
+    """No access list is public."""
+    if resource.inputs.get("acl", "private") != "private":
+        yield "acl", "must be private"
+
+
+@rule("alicloud-no-website", BUCKET, WEBSITE)
+def no_website(resource: Resource) -> Iterator[Violation]:
+    """A bucket is no web site."""
+    if resource.type == WEBSITE or resource.inputs.get("website"):
+        yield "website", "makes a web site of the bucket, for everybody"
+
+
+@stack_rule("alicloud-encrypted-bucket")
+def encrypted_bucket(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket encrypts what it holds; without a word it does not."""
+    for bucket in stack.of(BUCKET):
+        own = mapping(bucket.inputs.get("serverSideEncryptionRule")).get("sseAlgorithm")
+        if not own and not list(stack.about(bucket, ENCRYPTION, "bucket")):
+            yield bucket, "serverSideEncryptionRule", "must be set: OSS keeps objects in clear without it"
+
+
+@stack_rule("alicloud-bucket-over-tls")
+def bucket_over_tls(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket is spoken to over TLS 1.2 and later."""
+    for bucket in stack.of(BUCKET):
+        configs = list(stack.about(bucket, HTTPS, "bucket"))
+        versions = {version for each in configs for version in items(each.inputs.get("tlsVersions"))}
+        if not configs or not all(true(each.inputs.get("enable")) for each in configs):
+            yield bucket, "", "needs an HTTPS configuration that is enabled"
+        elif not versions or versions & OLD_TLS:
+            yield bucket, "", "speaks TLS older than 1.2; name TLSv1.2 and TLSv1.3"
+
+
+@stack_rule("alicloud-bucket-keeps-versions")
+def bucket_keeps_versions(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A bucket remembers what was overwritten or deleted."""
+    for bucket in stack.of(BUCKET):
+        states = [each.inputs.get("status") for each in stack.about(bucket, VERSIONING, "bucket")]
+        states.append(mapping(bucket.inputs.get("versioning")).get("status"))
+        if "Enabled" not in states:
+            yield bucket, "versioning", "must be Enabled: one wrong `rm` would be for ever"
+
+
+@rule("alicloud-bucket-keeps-its-objects", BUCKET)
+def bucket_keeps_its_objects(resource: Resource) -> Iterator[Violation]:
+    """A bucket goes with its objects only where the stack says so twice: `forceDestroy`, and the tag."""
+    removable = mapping(resource.inputs.get("tags")).get(REMOVABLE)
+    if not (false(resource.inputs.get("forceDestroy")) or resource.protect or true(removable)):
+        yield "forceDestroy", f"deletes all that the bucket holds; leave it out, or tag the bucket {REMOVABLE}"
+
+
+@rule("alicloud-key-rotates", KEY)
+def key_rotates(resource: Resource) -> Iterator[Violation]:
+    """A symmetric key rotates, and dies slowly."""
+    spec = str(resource.inputs.get("keySpec", "Aliyun_AES_256"))
+    if spec.startswith("Aliyun") and resource.inputs.get("automaticRotation") != "Enabled":
+        yield "automaticRotation", "must be Enabled: a key that leaks once would open everything for ever"
+    if (number(resource.inputs.get("pendingWindowInDays", KEY_DAYS)) or 0) < KEY_DAYS and not resource.protect:
+        yield "pendingWindowInDays", f"must be {KEY_DAYS}: whatever is encrypted with it is lost after that"
+
+
+@rule("alicloud-named-actions", POLICY)
+def named_actions(resource: Resource) -> Iterator[Violation]:
+    """A policy names its actions, and the resources of those that read, write or decide who may."""
+    document = _document(resource.inputs.get("policyDocument") or resource.inputs.get("document"))
+    if document is None:
+        yield "policyDocument", "cannot be read as a policy"
+        return
+    for statement in map(mapping, items(document.get("Statement"))):
+        if statement.get("Effect") != "Allow":
+            continue
+        actions = [str(action) for action in items(statement.get("Action"))]
+        for action in actions:
+            if "*" in action:
+                yield "policyDocument", f"allows {action}; name the actions"
+            elif "*" in items(statement.get("Resource")) and OF_A_RESOURCE.fullmatch(action):
+                yield "policyDocument", f"allows {action} on every resource; name those that are meant"
+        if "NotAction" in statement or "NotResource" in statement:
+            yield "policyDocument", "allows all but some; name what is meant"
+
+
+@rule("alicloud-named-principals", ROLE)
+def named_principals(resource: Resource) -> Iterator[Violation]:
+    """A role names who may take it."""
+    document = _document(resource.inputs.get("assumeRolePolicyDocument") or resource.inputs.get("document"))
+    if document is None:
+        yield "assumeRolePolicyDocument", "cannot be read as a policy"
+        return
+    for statement in map(mapping, items(document.get("Statement"))):
+        principal = statement.get("Principal")
+        named = list(principal.values()) if isinstance(principal, Mapping) else [principal]
+        if any("*" in items(each) for each in named):
+            yield "assumeRolePolicyDocument", "lets everybody take the role; name a service or an account"
+
+
+@rule("alicloud-no-broad-policy", *ATTACHMENTS)
+def no_broad_policy(resource: Resource) -> Iterator[Violation]:
+    """No policy of the cloud's own that allows far more than a node needs."""
+    name = str(resource.inputs.get("policyName", ""))
+    if resource.inputs.get("policyType") == "System" and BROAD.search(name):
+        yield "policyName", f"{name} allows far more than a node needs; name the actions"
+
+
+@rule("alicloud-no-lasting-credentials", *LASTING)
+def no_lasting_credentials(_: Resource) -> Iterator[Violation]:
+    """A stack makes no access key and no password: what runs has a role."""
+    yield "", "is valid until somebody remembers it, and stands in the stack's state; use a role"
+
+
+def _document(text: Any) -> Mapping[str, Any] | None:
+    """None for what cannot be read, an unknown or a secret among it."""
+    try:
+        document = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return None
+    return document if isinstance(document, Mapping) else None
