@@ -9,6 +9,7 @@ from typing import Protocol
 
 from infra.handover import Handover
 from infra.plan.plan import Finding, Plan
+from ops.failure import Failure
 from ops.nodes import NodeState
 from ops.phases import Phase
 from ops.project import Project
@@ -71,5 +72,10 @@ class Cloud(Protocol):
 
 
 def of(project: Project, plan: Plan) -> Cloud:
-    """The cloud of a plan."""
+    """The cloud of a plan. Raises Failure for one that can be planned, and not driven yet."""
+    if plan.cloud not in HOMES:
+        raise Failure(
+            f"{plan.cloud} is planned and declared, and this command cannot drive it yet: "
+            f'`eval "$(gpufleet env)"; pulumi up --stack {plan.stack}` deploys it'
+        )
     return import_module(HOMES[plan.cloud]).Cloud(project, plan)
