@@ -101,7 +101,7 @@ def test_a_wrong_host_key_is_refused(site: Site, nodes: tuple[Host, ...], tmp_pa
 
 
 def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...]) -> None:
-    broken = changed_handover(site, environment={"python": "/nowhere/python"})
+    broken = changed_handover(site, environment={"python": "/nowhere/python", "shared": True})
 
     played = site.play("verify.yml", handover=broken)
 
@@ -114,7 +114,7 @@ def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...]
 
 def test_a_run_that_does_not_finish_leaves_the_node_not_ready(site: Site, nodes: tuple[Host, ...]) -> None:
     (nodes[0].prefix / "var/lib/gpufleet/ready.json").write_text('{"ready": true, "checks": []}')
-    broken = changed_handover(site, environment={"python": "/nowhere/python"})
+    broken = changed_handover(site, environment={"python": "/nowhere/python", "shared": True})
 
     played = site.play("gpu_node.yml", "--limit", "node-1", handover=broken)
 
