@@ -8,7 +8,8 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,8 @@ from infra.handover import Disks, Handover, Storage
 from ops import nodes
 
 PORT = 8099
-ADDRESS, GATEWAY, CIDR = "10.213.53.11", "10.213.53.1", "10.213.53.0/24"
+GATEWAY, CIDR = "10.213.53.1", "10.213.53.0/24"
+BOOT_AT_ONCE = 4
 HERE = Path(__file__).parent
 UBUNTU = {
     "usr/lib/os-release": 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nVERSION="24.04 LTS (Noble)"\n'
@@ -69,31 +71,39 @@ class Hardware:
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """A machine, how it is played on, and the repositories that feed it."""
+    """A machine, how all of them are played on, and the repositories that feed them."""
 
+    name: str
     site: Site
     root: Path
     repositories: Path
     keys: tuple[apt_repository.Key, ...]
 
-    def play(self, playbook: str = "gpu_node.yml", **settings: object) -> Played:
+    def play(
+        self,
+        playbook: str = "gpu_node.yml",
+        *arguments: str,
+        handover: dict[str, Any] | None = None,
+        **settings: object,
+    ) -> Played:
         cuda, toolkit, _ = self.keys
         sources = {
             "nvidia_sources_cuda": f"http://{GATEWAY}:{PORT}/cuda",
             "nvidia_sources_toolkit": f"http://{GATEWAY}:{PORT}/toolkit",
             "nvidia_sources_cuda_key": cuda.fingerprint,
             "nvidia_sources_toolkit_key": toolkit.fingerprint,
-            "nvidia_driver_may_reboot": True,
+            **({"nvidia_driver_may_reboot": True} if playbook == "gpu_node.yml" else {}),
             "efa_source": f"http://{GATEWAY}:{PORT}/installers",
             "erdma_source": f"http://{GATEWAY}:{PORT}/installers",
             "mounts_mountpoint_source": f"http://{GATEWAY}:{PORT}/installers",
         }
-        return self.site.play(playbook, **{**sources, **settings})
+        return self.site.play(playbook, *arguments, handover=handover, **{**sources, **settings})
 
     def run(self, line: str, *, fails: bool = False) -> str:
         """What a command line says on the machine as root."""
         told = Handover.model_validate(self.site.handover)
-        answer = nodes.run(told, told.nodes[0], f"sudo sh -c '{line}'")
+        here = next(node for node in told.nodes if node.name == self.name)
+        answer = nodes.run(told, here, f"sudo sh -c '{line}'")
         assert fails or answer.returncode == 0, f"{line}: {answer.stderr}{answer.stdout}"
         return (answer.stdout + answer.stderr).strip()
 
@@ -122,28 +132,47 @@ class GpuMachine:
 @contextmanager
 def running(folder: Path, hardware: Hardware) -> Iterator[GpuMachine]:
     """One booted machine with its GPUs, and nothing of it afterwards."""
-    environment = Path(sys.executable).parents[1]
-    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(), "environment": str(environment)}
+    with fleet(folder, hardware) as (machine,):
+        yield machine
+
+
+@contextmanager
+def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]:
+    """Booted machines, gpu-1 and so on, each with its GPUs, and nothing of them afterwards."""
     site = folder / "site"
     site.mkdir()
-    spec = NodeSpec(site=site, name="gpu-1", address=ADDRESS, port=22, public_keys=(), storage={}, machine=ground)
+    specs = [asked(site, number) for number in range(1, len(hardware) + 1)]
     keys = tuple(apt_repository.Key(name) for name in ("cuda", "toolkit", "archive"))
     repositories = folder / "repositories"
-    fill(repositories, hardware.distribution, keys)
-    installer = fabric_installer(repositories / "installers", hardware.fabric)
+    for distribution in {each.distribution for each in hardware}:
+        fill(repositories, distribution, keys)
+    installed = {name: fabric_installer(repositories / "installers", name) for name in {h.fabric for h in hardware}}
     try:
-        machine.create(spec)
+        with ThreadPoolExecutor(BOOT_AT_ONCE) as pool:
+            list(pool.map(machine.create, specs))
         with served(repositories):
-            root = spec.folder / "disk" / "root"
-            furnish(root, hardware, keys[2])
-            handed = Site(folder, (), handover(spec, hardware, installer), make_package(folder / "training"))
-            found = GpuMachine(handed, root, repositories, keys)
-            found.run("systemctl daemon-reload && systemctl start standin-hardware")
+            handed = Site(folder, (), handover(specs, hardware, installed), make_package(folder / "training"))
+            roots = [spec.folder / "disk" / "root" for spec in specs]
+            for each, root in zip(hardware, roots, strict=True):
+                furnish(root, each, keys[2])
+            found = tuple(
+                GpuMachine(spec.name, handed, root, repositories, keys) for spec, root in zip(specs, roots, strict=True)
+            )
+            for each in found:
+                each.run("systemctl daemon-reload && systemctl start standin-hardware")
             yield found
     finally:
         sweep.remove(site)
         for key in keys:
             key.close()
+
+
+def asked(site: Path, number: int) -> NodeSpec:
+    """A machine of the lab's network by its number."""
+    environment = str(Path(sys.executable).parents[1])
+    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(), "environment": environment}
+    address, name = GATEWAY.removesuffix(".1") + f".{10 + number}", f"gpu-{number}"
+    return NodeSpec(site=site, name=name, address=address, port=22, public_keys=(), storage={}, machine=ground)
 
 
 def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
@@ -213,37 +242,62 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
     (wants / "standin-hardware.service").symlink_to("../standin-hardware.service")
 
 
-def handover(spec: NodeSpec, hardware: Hardware, installer: dict[str, str]) -> dict[str, Any]:
-    gpu = catalog.load().gpu(hardware.gpu)
-    locks = drivers.load().by_distribution(gpu)
-    group = {"name": "gpu", "count": 1, "gpu": gpu.name, "gpus_per_node": hardware.count}
-    fabric = {
-        "fabric": hardware.fabric,
-        "fabric_devices": len(hardware.cards),
-        "fabric_installer": installer,
-        "mig": hardware.mig,
-        "disks": [disks.model_dump(mode="json") for disks in hardware.disks],
-    }
-    told = {distribution: row.told() for distribution, row in locks.items()}
-    node = {"name": spec.name, "group": "gpu", "address": ADDRESS, "port": 22, "host_key": spec.host_key, "prefix": "/"}
-    keys = {"key_file": str(spec.site / "key"), "known_hosts_file": str(spec.site / "known_hosts")}
+def handover(
+    specs: Sequence[NodeSpec], hardware: Sequence[Hardware], installed: dict[str, dict[str, str]]
+) -> dict[str, Any]:
+    """The machines as a cluster, a group for each kind. installed: the installers of their fabrics."""
+    site = specs[0].site
+    keys = {"key_file": str(site / "key"), "known_hosts_file": str(site / "known_hosts")}
+    kinds = [each for i, each in enumerate(hardware) if each not in hardware[:i]]
+    storage = {item.name: item.model_dump(mode="json") for each in kinds for item in each.storage}
     return {
         "version": 1,
         "stack": "gpus",
         "cloud": "local",
         "region": None,
         "access": {"user": MACHINE_USER, **keys},
-        "nodes": [node],
-        "groups": [{**group, **fabric, "drivers": told}],
-        "storage": [storage.model_dump(mode="json") for storage in hardware.storage],
+        "nodes": [
+            {
+                "name": spec.name,
+                "group": group_name(each),
+                "address": spec.address,
+                "port": spec.port,
+                "host_key": spec.host_key,
+                "prefix": "/",
+            }
+            for spec, each in zip(specs, hardware, strict=True)
+        ],
+        "groups": [group(each, hardware.count(each), installed[each.fabric]) for each in kinds],
+        "storage": list(storage.values()),
         "store": {"host": "control", "address": GATEWAY},
         "environment": {"python": sys.executable, "shared": True},
     }
 
 
-def lacking(folder: Path) -> str | None:
-    """Why there can be no such machine on this computer."""
-    problems = machine.problems(folder, 1)
+def group(hardware: Hardware, count: int, installer: dict[str, str]) -> dict[str, Any]:
+    """A group with the lock that the tables have for its GPUs."""
+    gpu = catalog.load().gpu(hardware.gpu)
+    return {
+        "name": group_name(hardware),
+        "count": count,
+        "gpu": gpu.name,
+        "gpus_per_node": hardware.count,
+        "fabric": hardware.fabric,
+        "fabric_devices": len(hardware.cards),
+        "fabric_installer": installer,
+        "mig": hardware.mig,
+        "disks": [disks.model_dump(mode="json") for disks in hardware.disks],
+        "drivers": {name: row.told() for name, row in drivers.load().by_distribution(gpu).items()},
+    }
+
+
+def group_name(hardware: Hardware) -> str:
+    return f"{hardware.model}-{hardware.distribution}"
+
+
+def lacking(folder: Path, machines: int = 1) -> str | None:
+    """Why there can be no such machines on this computer."""
+    problems = machine.problems(folder, machines)
     if not problems and not shutil.which("gpg"):
         return "gpg is missing: install the package gpg"
     return problems[0] if problems else None
