@@ -20,8 +20,8 @@ from infra.clouds.local.failure import LocalError
 from infra.clouds.local.site import locked
 
 PACKAGES = (
-    "ca-certificates", "dbus", "gpg", "iproute2", "kmod", "openssh-server", "procps", "python3", "python3-apt", "sudo",
-    "systemd", "systemd-sysv",
+    "ca-certificates", "dbus", "gpg", "iproute2", "kmod", "nftables", "openssh-server", "procps", "python3",
+    "python3-apt", "sudo", "systemd", "systemd-sysv",
 )  # fmt: skip
 OPTIONS = (
     "--variant=apt",

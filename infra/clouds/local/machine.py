@@ -171,7 +171,7 @@ def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path])
         group.mkdir()
     command = [
         "systemd-nspawn", "--quiet", "--boot", "--register=no", f"--directory={root}", f"--machine={name}",
-        f"--hostname={spec.name}", f"--network-namespace-path={namespace}",
+        f"--hostname={spec.name}", f"--network-namespace-path={namespace}", "--capability=CAP_NET_ADMIN",
         "--console=pipe", "--resolv-conf=off", "--timezone=off",
         *(f"--bind-ro={here}:{inside}" for inside, here in shared.items()),
         *(f"--bind={spec.site / 'storage' / name}:{mount}" for name, mount in spec.storage.items()),

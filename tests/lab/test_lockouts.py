@@ -1,0 +1,120 @@
+"""Wrong settings of sshd and of the packet filter: each is tried, proven wrong by a new login, and taken back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from gpu_machines import CIDR, GpuMachine, Hardware, lacking, running
+
+pytestmark = pytest.mark.timeout(3600)
+
+HEAD = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
+SETTINGS = ("/etc/ssh/sshd_config.d/00-gpufleet.conf", "/etc/gpufleet/firewall.nft")
+REVERT_SECONDS = 12
+OPEN = {"hardening_ssh_from": [CIDR]}
+
+
+def sshd(**options: object) -> dict[str, Any]:
+    return {"hardening_sshd": options}
+
+
+def rule(line: str) -> dict[str, Any]:
+    """A rule in front of nothing: the login's network is let in no longer, then this."""
+    return {"hardening_ssh_from": ["192.0.2.0/24"], "hardening_peers": [], "hardening_rules": [line]}
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "a user that does not exist": sshd(AllowUsers="nobody-at-all"),
+    "a group that does not exist": sshd(AllowGroups="nobody-at-all"),
+    "our user denied": sshd(DenyUsers="ops"),
+    "our group denied": sshd(DenyGroups="ops"),
+    "keys refused": sshd(PubkeyAuthentication="no"),
+    "passwords only": sshd(AuthenticationMethods="password"),
+    "keys elsewhere": sshd(AuthorizedKeysFile="/nowhere/%u"),
+    "no keys at all": sshd(AuthorizedKeysFile="none"),
+    "key types that nobody has": sshd(PubkeyAcceptedAlgorithms="ssh-dss-cert-v01@openssh.com"),
+    "another port": sshd(Port=2222, ListenAddress="0.0.0.0:2222"),
+    "loopback only": sshd(ListenAddress="127.0.0.1"),
+    "no session": sshd(MaxSessions=0),
+    "another shell": sshd(ForceCommand="/bin/false"),
+    "another root": sshd(ChrootDirectory="/var/empty"),
+    "nobody may begin to log in": sshd(MaxStartups="1:100:1", LoginGraceTime=1, AllowUsers="x"),
+    "an option that there is not": sshd(PermitRootLogins="no"),
+    "a value that there is not": sshd(PermitRootLogin="perhaps"),
+    "a key exchange that there is not": sshd(KexAlgorithms="no-such-exchange"),
+    "the wrong network": {"hardening_ssh_from": ["192.0.2.0/24"], "hardening_peers": []},
+    "no network of this family": {"hardening_ssh_from": ["2001:db8::/32"], "hardening_peers": []},
+    "only another port": rule("tcp dport 2222 accept"),
+    "only another address": rule("ip daddr 192.0.2.1 accept"),
+    "a reset": rule("tcp dport 22 reject with tcp reset"),
+    "no such word": {**OPEN, "hardening_rules": ["tcp dport 22 permit"]},
+    "no such set": {**OPEN, "hardening_rules": ["ip saddr @operators accept"]},
+}
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+    folder = tmp_path_factory.mktemp("l")
+    if reason := lacking(folder):
+        pytest.skip(reason)
+    with running(folder, HEAD) as found:
+        yield found
+
+
+def hardened(node: GpuMachine, **settings: Any) -> Any:
+    """Plays the role alone."""
+    return node.play("harden.yml", hardening_wanted=True, hardening_revert_seconds=REVERT_SECONDS, **settings)
+
+
+def standing(node: GpuMachine) -> list[str]:
+    """The settings that hold, and whether a trial goes on."""
+    files = [node.root / path[1:] for path in (*SETTINGS, "/etc/systemd/system/gpufleet-revert.timer")]
+    return [file.read_text() if file.exists() else "" for file in files]
+
+
+def logged_in(node: GpuMachine) -> str:
+    """A login of its own, as soon as there is one."""
+    until = time.monotonic() + 3 * REVERT_SECONDS
+    while not (said := node.run("echo in", fails=True)).endswith("in") and time.monotonic() < until:
+        time.sleep(1)
+    return said
+
+
+@pytest.mark.drill
+def test_right_settings_stay_and_are_not_set_twice(node: GpuMachine) -> None:
+    first, second = hardened(node, **OPEN), hardened(node, **OPEN)
+
+    assert first.code == 0, first.output
+    assert (second.code, second.changed) == (0, 0), second.output
+    assert f"saddr {CIDR} tcp dport 22 accept" in node.run("nft list table inet gpufleet")
+    assert "maxauthtries 3" in node.run("sshd -T")
+    assert standing(node)[2] == "", "the trial has not ended"
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_settings_lock_nobody_out(node: GpuMachine, wrong: str) -> None:
+    before = standing(node)
+
+    played = hardened(node, **WRONG[wrong])
+
+    assert played.code != 0, played.output
+    assert "hardening: " in played.output
+    assert logged_in(node) == "in"
+    assert standing(node) == before
+
+
+@pytest.mark.drill
+def test_settings_whose_proof_never_comes_are_taken_back_after_a_reboot_too(node: GpuMachine) -> None:
+    before = standing(node)
+    node.run(
+        'echo "{\\"/etc/ssh/sshd_config.d/00-gpufleet.conf\\": \\"DenyUsers ops\\"}" '
+        f"| python3 /usr/local/sbin/gpufleet-trial begin {REVERT_SECONDS}; systemctl --no-block reboot",
+        fails=True,
+    )
+
+    assert logged_in(node) == "in"
+    assert standing(node) == before
