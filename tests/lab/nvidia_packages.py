@@ -15,6 +15,7 @@ from apt_repository import Package
 DRIVERS = ("580.126.20", "580.178.04", "595.91.07", "610.57.04")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 SHARE = "/usr/share/standin"
+NEXT_KERNEL = "6.99.0-next"
 IDLE = "/bin/sleep infinity"
 
 
@@ -80,7 +81,9 @@ def archive() -> Iterator[Package]:
     yield Package(name="rclone", version="1.60.1-1", files={"/usr/bin/rclone": client})
     for name in ("fuse", "fuse3", "libfuse2"):
         yield Package(name=name, version="3.14.0-1")
-    yield Package(name="linux-image-6.99.0-next", version="6.99-1")
+    yield Package(name=f"linux-image-{NEXT_KERNEL}", version="6.99-1", files={f"/boot/vmlinuz-{NEXT_KERNEL}": ""})
+    headers = {f"/usr/src/linux-headers-{NEXT_KERNEL}/Makefile": "\n"}
+    yield Package(name=f"linux-headers-{NEXT_KERNEL}", version="6.99-1", files=headers)
     yield Package(name="docker.io", version="20.10.24-1", files={"/lib/systemd/system/docker.service": unit(IDLE)})
     yield Package(name="infiniband-diags", version="44.0-2")
     yield Package(name="nvidia-persistenced", version="999.1-1")

@@ -86,24 +86,30 @@ def load():
     write(PROC / "nvidia/version", f"NVRM version: NVIDIA UNIX {kind}  {version}  Release Build\n")
 
 
-def built_module():
+def built_module(kernel=None):
     file = STATE / "dkms"
-    words = file.read_text().split() if file.exists() else []
-    return words[1:] if words[:1] == [os.uname().release] else None
+    rows = map(str.split, lines(file))
+    return {name: module for name, *module in rows}.get(kernel or os.uname().release)
 
 
 def dkms(arguments):
-    """`autoinstall` builds for the running kernel, if its headers are there; else the module is only added."""
-    module, headers = installed("module"), Path(f"/usr/src/linux-headers-{os.uname().release}").is_dir()
+    """`autoinstall` builds for a kernel, the running one if none is named, if its headers are there."""
+    kernel = arguments[2] if arguments[1:2] == ["-k"] else os.uname().release
+    module, headers = installed("module"), Path(f"/usr/src/linux-headers-{kernel}").is_dir()
     if arguments[:1] == ["autoinstall"] and module and headers:
-        write(STATE / "dkms", f"{os.uname().release} {' '.join(module)}\n")
+        others = [line for line in lines(STATE / "dkms") if not line.startswith(f"{kernel} ")]
+        write(STATE / "dkms", "".join(f"{line}\n" for line in [*others, " ".join([kernel, *module])]))
     elif arguments[:1] == ["status"] and module:
         print(f"nvidia/{module[0]}" + (f", {os.uname().release}, x86_64: installed" if built_module() else ": added"))
     return 0
 
 
+def lines(file):
+    return file.read_text().splitlines() if file.exists() else []
+
+
 def modinfo(arguments):
-    built = built_module()
+    built = built_module(arguments[1] if arguments[0] == "-k" else None)
     if not built or arguments[-1] != "nvidia":
         print(f"modinfo: ERROR: Module {arguments[-1]} not found.", file=sys.stderr)
         return 1
@@ -142,7 +148,7 @@ def nvidia_smi(arguments):
     if "mig" in arguments or "-mig" in arguments:
         return standin_mig.nvidia_smi(arguments, there)
     if option == "--query-compute-apps":
-        print("\n".join(map(str, there.get("computing", []))))
+        print("\n".join(str(pid) for pid in there.get("computing", []) if Path(f"/proc/{pid}").exists()))
     elif option in ("--query-gpu", "--query-remapped-rows"):
         for i in gpus:
             print(", ".join(figure(there, i, name) for name in asked.split(",")))
@@ -172,6 +178,10 @@ def figure(there, gpu, name):
         "mig.mode.current": standin_mig.mode(there, gpu),
         "mig.mode.pending": standin_mig.mode(there, gpu),
         "persistence_mode": "Disabled" if broken else "Enabled",
+        "ecc.mode.current": "Disabled" if broken else "Enabled",
+        "pcie.link.width.current": "4" if broken else "16",
+        "clocks_event_reasons.hw_thermal_slowdown": "Active" if broken else "Not Active",
+        "clocks_event_reasons.hw_power_brake_slowdown": "Active" if broken else "Not Active",
         "ecc.errors.uncorrected.volatile.total": "3" if broken else "0",
     }.get(name, "[N/A]")
 
@@ -209,7 +219,8 @@ def dcgmi(arguments):
         print(f"Version : {version}\nBuild ID : 1")
         return 0
     gpus, code, _ = bound()
-    bad = [i for i in gpus or [] if f"dcgm:{i}" in state()["faults"]]
+    faults, driver = state()["faults"], (loaded() or ["none"])[0]
+    bad = [i for i in gpus or [] if f"dcgm:{i}" in faults or f"bad-driver:{driver}" in faults]
     results = [result(i, i in bad) for i in gpus or []]
     test = {"name": "software", "results": results, "test_summary": {"status": "Fail" if bad or code else "Pass"}}
     category = {"category": "Deployment", "tests": [test]}

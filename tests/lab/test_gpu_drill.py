@@ -128,13 +128,13 @@ def test_a_driver_of_another_branch_gives_way_and_the_node_is_rebooted_only_when
 def test_packages_do_not_change_under_a_running_job(node: GpuMachine) -> None:
     node.run("apt-mark unhold nvidia-modprobe")
     node.run(f"{BY_HAND} install nvidia-modprobe={OLD}-1{revision(node)}")
-    node.computes(4711)
+    node.computes(1)
 
     refused = node.play()
     node.computes()
     healed = node.play()
 
-    assert "busy: process 4711 computes on a GPU, and nvidia-modprobe must change" in refused.output
+    assert "busy: process 1 computes on a GPU, and nvidia-modprobe must change" in refused.output
     assert healed.code == 0, healed.output
 
 

@@ -1,12 +1,14 @@
 """Run on a node as root: prints what there is of GPUs, without any package and without loading a driver, as JSON.
 
-{"gpus","switches","secure_boot","busy","sliced"}. switches: "none", "nvswitch" (a PCI device of its own) or
-"nvlink5" (seen only as an InfiniBand card whose vital product data says SW_MNG). busy: the processes that compute on a
-GPU. sliced: whether any GPU is cut by MIG.
+{"gpus","switches","secure_boot","busy","sliced","next_kernel"}. switches: "none", "nvswitch" (a PCI device of its own)
+or "nvlink5" (seen only as an InfiniBand card whose vital product data says SW_MNG). busy: the processes that compute on
+a GPU. sliced: whether any GPU is cut by MIG. next_kernel: the newest, which the next boot takes; empty in a container,
+which boots none.
 Sources: PCI class codes of displays; device ids 1af1 (A100) and 22a3 (H100), NVIDIA/gpu-driver-container.
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -45,6 +47,16 @@ def busy():
     return sorted({int(pid) for pid in smi("--query-compute-apps=pid").split() if pid.isdigit()})
 
 
+def next_kernel():
+    kernels = [image.name.removeprefix("vmlinuz-") for image in Path("/boot").glob("vmlinuz-*")]
+    return max(kernels, key=natural, default="")
+
+
+def natural(name):
+    """Orders 6.1.9 before 6.1.10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 classes = list(nvidia_classes())
 print(
     json.dumps(
@@ -54,6 +66,7 @@ print(
             "secure_boot": secure_boot(),
             "busy": busy(),
             "sliced": "Enabled" in smi("--query-gpu=mig.mode.current").split(),
+            "next_kernel": next_kernel(),
         }
     )
 )
