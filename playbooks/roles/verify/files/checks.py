@@ -15,6 +15,7 @@ import network
 import software
 from node import Fault, Node
 
+PROVEN_MOST = 5
 EVERYWHERE = (
     software.facts,
     software.environment,
@@ -44,8 +45,11 @@ def main(expected, file):
     """expected: what must be, as the role's defaults name it. file: where the node's word goes, `-` for nowhere."""
     unfinished = {"name": "checks", "ok": False, "detail": "the checks have not finished"}
     write(file, {"ready": False, "checks": [unfinished], "time": now()})
-    report = checked(Node(), expected)
+    node = Node()
+    report = checked(node, expected)
     write(file, report)
+    if report["ready"] and expected["gpus"]:
+        proven(file, driver.locked(node, expected))
     print(json.dumps(report))
 
 
@@ -68,13 +72,21 @@ def outcome(check, node, expected):
     return {"name": check.__name__, "ok": False, "detail": reason}
 
 
-def write(file, report):
-    """Puts the report in place whole."""
+def proven(file, lock):
+    """Keeps the locks that the node was ready with, the newest first: what it can go back to."""
+    if file != "-":
+        known = Path(file).with_name("proven.json")
+        before = json.loads(known.read_text()) if known.exists() else []
+        write(known, [lock, *(other for other in before if other != lock)][:PROVEN_MOST])
+
+
+def write(file, document):
+    """Puts a document in place whole."""
     if file == "-":
         return
     fresh = Path(file).with_suffix(".new")
     fresh.parent.mkdir(parents=True, exist_ok=True)
-    fresh.write_text(json.dumps(report) + "\n")
+    fresh.write_text(json.dumps(document) + "\n")
     fresh.replace(file)
 
 

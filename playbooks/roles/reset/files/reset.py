@@ -1,0 +1,92 @@
+"""Run on a node as root: takes away what gpu_node.yml has put there, and prints it, one thing a line.
+
+Argument: NAMES, the regular expressions of the packages that go. Files are known by their names, which have `gpufleet`
+in them, or by their first line. The module that the kernel holds stays until the next boot.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PLACES = (
+    "/etc/apt",
+    "/etc/modprobe.d",
+    "/etc/modules-load.d",
+    "/etc/profile.d",
+    "/etc/security/limits.d",
+    "/etc/ssh/sshd_config.d",
+    "/etc/sysctl.d",
+    "/etc/systemd",
+    "/etc/udev/rules.d",
+    "/usr/local/sbin",
+    "/usr/share/keyrings",
+)
+FOLDERS = ("/etc/gpufleet", "/opt/gpufleet", "/var/lib/gpufleet")
+SIGNED, GENERATED = ("/etc/nccl.conf",), ("/etc/cdi/nvidia.yaml",)
+DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
+KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def packages(names):
+    listing = run("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n")
+    rows = [line.split() for line in listing.splitlines()]
+    found = [name for name, state in rows if state[1] != "n" and re.fullmatch("|".join(names), name)]
+    if found:
+        quiet = ("--yes", "--quiet", "--allow-change-held-packages", "--option", "DPkg::Lock::Timeout=300")
+        run("apt-get", "purge", *quiet, *found)
+    return [f"package {name}" for name in found]
+
+
+def units():
+    found = sorted(unit.name for unit in Path("/etc/systemd/system").glob("gpufleet-*.*") if unit.is_file())
+    for unit in found:
+        subprocess.run(["systemctl", "--quiet", "disable", "--now", unit], check=True)
+    return [f"unit {unit}" for unit in found]
+
+
+def files():
+    found = [file for place in PLACES for file in Path(place).rglob("*gpufleet*") if str(file) != KEPT]
+    found += [file for file in map(Path, GENERATED) if file.exists()]
+    signed = [file for file in map(Path, SIGNED) if file.exists()]
+    found += [file for file in signed if file.read_text().startswith("# Written by gpufleet")]
+    for file in found:
+        file.unlink()
+    gone = [folder for folder in map(Path, FOLDERS) if folder.exists()]
+    for folder in gone:
+        shutil.rmtree(folder)
+    return [str(path) for path in sorted(found + gone)]
+
+
+def container_settings():
+    """Only what is ours: others may have settings there, too."""
+    if not DOCKER.exists():
+        return []
+    before = json.loads(DOCKER.read_text())
+    after = {key: value for key, value in before.items() if key not in (*OURS, "live-restore")}
+    for key, ours in OURS.items():
+        if rest := {name: value for name, value in before.get(key, {}).items() if name not in ours}:
+            after[key] = rest
+    if after == before:
+        return []
+    if after:
+        DOCKER.write_text(json.dumps(after, indent=4) + "\n")
+    else:
+        DOCKER.unlink()
+    return [str(DOCKER)]
+
+
+def main(names):
+    gone = [*units(), *packages(names), *files(), *container_settings()]
+    if gone:
+        run("systemctl", "daemon-reload")
+    print("\n".join(gone))
+
+
+main(json.loads(sys.argv[1]))
