@@ -190,6 +190,24 @@ def status(stack: Stack, as_json: Json = False) -> None:
 
 
 @app.command()
+def doctor(
+    stack: Stack,
+    all_reduce: Annotated[
+        bool, typer.Option("--all-reduce", help="let all idle nodes sum numbers together, and count the fabric's bytes")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Let every node check itself again; say who is not ready, why, and what to do. Jobs go on meanwhile."""
+    from ops import doctor as command
+    from ops.phases import Phases
+
+    document = command.doctor(Project.find(), stack, Phases(Console(), quiet=as_json), all_reduce=all_reduce)
+    show(document, as_json, command.text)
+    if not all(node["ready"] for node in document["nodes"]):
+        raise typer.Exit(1)
+
+
+@app.command()
 def down(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
     """Take a stack down and prove that nothing of it is left. Names what it stops costing, and asks."""
     from ops import down as command
