@@ -6,7 +6,7 @@ SPREAD := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder # the 
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lab drill setup policy lock down clean
+.PHONY: help demo test lint bench lab labbench drill setup policy lock down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ bench: ## the comparisons behind the figures of the pages
 lab: ## the tests on real hosts and machines only
 	@$(SETUP) --tests
 	@$(BIN)/python -m pytest -q -rs tests/lab
+
+labbench: ## what gpu_node.yml costs on 8 and on 16 machines of the lab
+	@$(SETUP) --tests
+	@$(BIN)/python tests/bench/lab.py
 
 drill: ## the long fault campaigns
 	@$(SETUP) --tests
