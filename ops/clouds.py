@@ -16,7 +16,7 @@ from ops.project import Project
 from ops.recovery import Row, State
 
 # The module of each cloud: its own SDK loads only with it.
-HOMES = {"local": "ops.local", "aws": "ops.aws.cloud", "machines": "ops.machines"}
+HOMES = {"local": "ops.local", "aws": "ops.aws.cloud", "machines": "ops.machines", "kubernetes": "ops.kubernetes"}
 
 
 @dataclass(frozen=True)

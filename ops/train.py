@@ -40,6 +40,8 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
     """
     text = _checked(job, overrides)
     told = working(cluster.discovered(project, stack).told)
+    if told.kubernetes:
+        return _submitted(project, stack, job, text, overrides, on_event)
     if not told.nodes:
         raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
@@ -59,6 +61,32 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
         raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
     _fetch(told, ended.reporter.node, run)
     return Outcome(run, resumed, json.loads(run.result.read_text()))
+
+
+def _submitted(
+    project: Project, stack: str, job: str, text: str, overrides: list[str], on_event: Callable[[Event], None]
+) -> Outcome:
+    """The same on a cluster of Kubernetes, whose own machinery starts the ranks and starts them again."""
+    from infra.plan.kubernetes import KubernetesPlan
+    from ops.kubernetes import Submission
+
+    decided = cluster.decide(cluster.read(project, stack))
+    if not isinstance(decided, KubernetesPlan):
+        raise Failure(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
+    run, resumed = runs.choose(project, stack, Path(job).stem)
+    submission = Submission.of(decided, run)
+    with run.following():
+        submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
+        try:
+            result = submission.follow(on_event)
+        except KeyboardInterrupt:
+            on_event({"event": "stopping"})
+            submission.stop()
+            again = f"`gpufleet train {job} --stack {stack}`"
+            raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
+    told = {key: value for key, value in result.items() if key != "event"}
+    run.result.write_text(json.dumps(told, indent=1))
+    return Outcome(run, resumed, told)
 
 
 def working(told: Handover) -> Handover:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.control_plane import control_plane_phase
 from tools.engine import engine_phase
 from tools.environment import environment_phase, fitting_python, python_phase
 from tools.phases import PhaseError, Table, say
@@ -61,7 +62,11 @@ def parser() -> argparse.ArgumentParser:
         epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
     )
     told.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
-    told.add_argument("--tests", action="store_true", help="also what tests need: machine isolation, the policy pack")
+    told.add_argument(
+        "--tests",
+        action="store_true",
+        help="also what tests need: machine isolation, a control plane of Kubernetes, the policy pack",
+    )
     told.add_argument("--json", action="store_true", help="print the phases as JSON; progress goes to standard error")
     return told
 
@@ -75,6 +80,7 @@ def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool) -> int:
         table.run("ssh", lambda: ssh_phase(table.working))
         if tests:
             table.run("machines", lambda: machines_phase(table.working))
+            table.run("kubernetes", lambda: control_plane_phase(root, table.working))
         if policy_pack:
             table.run("policy pack", lambda: policy_pack_phase(root, table.working))
     except PhaseError:

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from infra.plan import alicloud, aws, local, machines
+from infra.plan import alicloud, aws, kubernetes, local, machines
 from infra.plan.plan import Finding, Plan
 from infra.plan.rules import check
-from infra.spec import AlicloudSpec, AwsSpec, LocalSpec, MachinesSpec, StackFile
+from infra.spec import AlicloudSpec, AwsSpec, KubernetesSpec, LocalSpec, MachinesSpec, StackFile
 
 DECIDE: dict[type, Callable[[str, Any], Plan]] = {
     LocalSpec: local.decide,
     AwsSpec: aws.decide,
     AlicloudSpec: alicloud.decide,
+    KubernetesSpec: kubernetes.decide,
     MachinesSpec: machines.decide,
 }
 

@@ -2,6 +2,7 @@
 
 from infra.spec.alicloud import AlicloudSpec
 from infra.spec.aws import AwsSpec
+from infra.spec.kubernetes import KubernetesSpec
 from infra.spec.load import Spec, StackFile, load, stacks
 from infra.spec.local import LocalSpec
 from infra.spec.machines import MachinesSpec
@@ -10,6 +11,7 @@ from infra.spec.problem import Problem, SpecError
 __all__ = [
     "AlicloudSpec",
     "AwsSpec",
+    "KubernetesSpec",
     "LocalSpec",
     "MachinesSpec",
     "Problem",

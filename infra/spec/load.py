@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from infra.spec.alicloud import AlicloudSpec
 from infra.spec.aws import AwsSpec
 from infra.spec.document import Document, Unreadable, read
+from infra.spec.kubernetes import KubernetesSpec
 from infra.spec.local import LocalSpec
 from infra.spec.machines import MachinesSpec
 from infra.spec.nearest import hint, strays
@@ -20,12 +21,13 @@ from infra.spec.shown import shown
 from infra.spec.words import explained, key_path
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec
+Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec | KubernetesSpec
 SPECS: dict[str, type[Spec]] = {  # by the stack file's `cloud`
     "local": LocalSpec,
     "aws": AwsSpec,
     "alicloud": AlicloudSpec,
     "machines": MachinesSpec,
+    "kubernetes": KubernetesSpec,
 }
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 

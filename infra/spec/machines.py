@@ -11,7 +11,7 @@ from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Address, Count, GpuName, Name, Port, like
+from infra.spec.types import AbsolutePath, Address, Count, GpuName, KeyFile, Name, Port, like
 
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
@@ -19,12 +19,6 @@ SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command
 def _partition_key(text: str) -> str:
     like(r"0x[0-9a-fA-F]{4}", 'partition key such as "0x8001"')(text)
     return text.lower()
-
-
-def _key_file(text: str) -> str:
-    if not text.startswith(("/", "~/")):
-        raise ValueError(f"{quoted(text)} must begin with / or ~/")
-    return like(r"[\w@%+=:,./~-]+", "plain path, such as ~/.ssh/id_ed25519")(text)
 
 
 def _each_once(hcas: tuple[str, ...]) -> tuple[str, ...]:
@@ -122,7 +116,7 @@ class MachinesAccess(Access):
     """
 
     user: Annotated[str, AfterValidator(like(r"[a-z_][a-z0-9_-]{0,31}", "login name such as ops"))]
-    key_file: Annotated[str, AfterValidator(_key_file)]
+    key_file: KeyFile
     control: Address | None = None
 
 

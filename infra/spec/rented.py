@@ -9,10 +9,9 @@ from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_valida
 
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import AbsolutePath, Cidr, Count, Name, PublicKey, like
+from infra.spec.types import AbsolutePath, Cidr, Count, Flag, Name, PublicKey, like
 
 Email = Annotated[str, AfterValidator(like(r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail address"))]
-Flag = Annotated[bool, Strict()]
 Percent = Annotated[float, Strict(), Field(gt=0, le=100)]
 Size = Annotated[Count, Field(le=1000)]
 

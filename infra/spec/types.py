@@ -62,6 +62,12 @@ def _cidr(value: Any) -> IPv4Network:
     return network
 
 
+def _key_file(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError(f"{quoted(text)} must begin with / or ~/")
+    return like(r"[\w@%+=:,./~-]+", "plain path, such as ~/.ssh/id_ed25519")(text)
+
+
 def _address(value: Any) -> IPv4Address:
     if not isinstance(value, str):
         raise ValueError(f"must be an address such as 10.0.0.11, not {shown(value)}")
@@ -83,6 +89,8 @@ def _gpu_name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 GpuName = Annotated[str, AfterValidator(_gpu_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
+KeyFile = Annotated[str, AfterValidator(_key_file)]
+Flag = Annotated[bool, Strict()]
 PublicKey = Annotated[str, AfterValidator(checked_public_key)]
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
 Address = Annotated[IPv4Address, BeforeValidator(_address)]

@@ -14,6 +14,7 @@ from infra.spec.nearest import hint, strays
 from infra.spec.problem import Contradiction, Mistake, Place
 from infra.spec.shown import shown
 
+KEY = "[key]"  # what pydantic says behind a key that is wrong itself
 TAG = "kind"  # the key by which every union of sections is told apart
 
 
@@ -51,9 +52,18 @@ def _written(kind: type[BaseModel], place: Place) -> tuple[Place, Any]:
         if len(members := _members(found)) > 1:
             found = next(member for member in members if part in get_args(member.model_fields[TAG].annotation))
             continue
-        found = get_args(members[0])[0] if isinstance(part, int) else members[0].model_fields[part].annotation
+        if part == KEY:
+            break
+        found = _inside(members[0], part)
         written.append(part)
     return tuple(written), _members(found)[0]
+
+
+def _inside(kind: Any, part: str | int) -> Any:
+    """What stands at a place of a list, of a mapping with free keys, or of a section."""
+    if isinstance(part, int):
+        return get_args(kind)[0]
+    return get_args(kind)[1] if get_origin(kind) is dict else kind.model_fields[part].annotation
 
 
 def _members(kind: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from infra.graph.policy import (
     kubernetes,
     metadata,
     network,
+    pods,
     providers,
     sharing,
     ssh,
@@ -31,5 +32,5 @@ __all__ = ["RULES", "Resource", "ResourceRule", "Rule", "Stack", "StackRule", "c
 
 # Importing them registers their rules.
 _ = addresses, buckets, cost, credentials, deletion, disks, fleets, iam, metadata
-_ = alicloud_keeping, alicloud_network, alicloud_nodes
+_ = alicloud_keeping, alicloud_network, pods, alicloud_nodes
 _ = kubernetes, network, providers, sharing, ssh, tags, user_data

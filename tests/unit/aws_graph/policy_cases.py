@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import policy_access_cases
 import policy_data_cases
+import policy_kubernetes_cases
 import policy_network_cases
 import policy_nodes_cases
 from policy_samples import Insecure, Secure
@@ -13,6 +14,7 @@ KINDS = {
     "nodes": policy_nodes_cases,
     "access": policy_access_cases,
     "data": policy_data_cases,
+    "kubernetes": policy_kubernetes_cases,
 }
 INSECURE: Insecure = {f"{kind}: {name}": case for kind, each in KINDS.items() for name, case in each.INSECURE.items()}
 SECURE: Secure = {f"{kind}: {name}": case for kind, each in KINDS.items() for name, case in each.SECURE.items()}

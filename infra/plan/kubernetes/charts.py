@@ -1,0 +1,136 @@
+"""Helm charts, each in one version with the values that differ from its own, held against the keys that it knows.
+
+Helm takes a misspelt value for one that nobody reads; `KEYS` names those of each chart that this project sets, as the
+charts' own values.yaml of these versions spell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.plan.kubernetes.plan import ChartPlan
+from infra.spec.kubernetes import Components, KubernetesSpec, Serving
+
+KEYS: Mapping[str, frozenset[str]] = {
+    "gpu-operator": frozenset(
+        {
+            "driver.enabled",
+            "toolkit.enabled",
+            "devicePlugin.enabled",
+            "mig.strategy",
+            "dcgmExporter.enabled",
+            "dcgmExporter.serviceMonitor.enabled",
+        }
+    ),
+    "aws-efa-k8s-device-plugin": frozenset({"tolerations"}),
+    "kueue": frozenset({"controllerManager.replicas"}),
+    "trainer": frozenset({"jobset.install"}),
+    "kube-prometheus-stack": frozenset(
+        {
+            "prometheus.prometheusSpec.serviceMonitorSelectorNilUsesHelmValues",
+            "prometheus.prometheusSpec.podMonitorSelectorNilUsesHelmValues",
+            "prometheus.prometheusSpec.ruleSelectorNilUsesHelmValues",
+        }
+    ),
+    "keda": frozenset(),
+}
+
+
+def charts(asked: KubernetesSpec) -> Iterator[ChartPlan]:
+    """In the order in which they need each other; none where the cluster has its own."""
+    if not asked.components.install:
+        return
+    yield PROMETHEUS
+    yield gpu_operator(asked.components, mixed=any(group.mig for group in asked.nodes))
+    if any(group.fabric and group.fabric.resource == "vpc.amazonaws.com/efa" for group in asked.nodes):
+        yield EFA
+    yield KUEUE
+    if asked.form != "job":
+        yield TRAINER
+    if isinstance(asked.serving, Serving) and asked.serving.scaler == "keda":
+        yield KEDA
+
+
+def gpu_operator(components: Components, *, mixed: bool) -> ChartPlan:
+    """Each layer has one owner: what the image or the cluster brings is switched off here."""
+    by_operator = components.driver == "operator"
+    return ChartPlan(
+        name="gpu-operator",
+        chart="gpu-operator",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        version="v26.7.0",
+        namespace="gpu-operator",
+        values={
+            "driver": {"enabled": by_operator},
+            "toolkit": {"enabled": by_operator},
+            "devicePlugin": {"enabled": components.device_plugin == "operator"},
+            "mig": {"strategy": "mixed" if mixed else "single"},
+            "dcgmExporter": {"enabled": True, "serviceMonitor": {"enabled": True}},
+        },
+        after=("kube-prometheus-stack",),
+    )
+
+
+# Without these the operator of Prometheus heeds only monitors and rules that came with its own chart.
+
+PROMETHEUS = ChartPlan(
+    name="kube-prometheus-stack",
+    chart="kube-prometheus-stack",
+    repository="https://prometheus-community.github.io/helm-charts",
+    version="88.5.3",
+    namespace="monitoring",
+    values={
+        "prometheus": {
+            "prometheusSpec": {
+                f"{kind}SelectorNilUsesHelmValues": False for kind in ("serviceMonitor", "podMonitor", "rule")
+            }
+        }
+    },
+)
+EFA = ChartPlan(
+    name="aws-efa-k8s-device-plugin",
+    chart="aws-efa-k8s-device-plugin",
+    repository="https://aws.github.io/eks-charts",
+    version="0.5.30",
+    namespace="kube-system",
+    values={"tolerations": [{"operator": "Exists"}]},
+)
+KUEUE = ChartPlan(
+    name="kueue",
+    chart="oci://registry.k8s.io/kueue/charts/kueue",
+    repository="",
+    version="0.19.2",
+    namespace="kueue-system",
+    values={"controllerManager": {"replicas": 2}},
+)
+TRAINER = ChartPlan(
+    name="trainer",
+    chart="oci://ghcr.io/kubeflow/charts/kubeflow-trainer",
+    repository="",
+    version="2.3.0",
+    namespace="kubeflow-system",
+    values={"jobset": {"install": True}},
+)
+KEDA = ChartPlan(
+    name="keda",
+    chart="keda",
+    repository="https://kedacore.github.io/charts",
+    version="2.20.2",
+    namespace="keda",
+    values={},
+    after=("kube-prometheus-stack",),
+)
+
+
+def unknown_values(chart: ChartPlan) -> list[str]:
+    """The values of a chart that it does not know, as dotted keys."""
+    return sorted(set(_dotted(chart.values)) - KEYS[chart.name])
+
+
+def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{above}{key}.")
+        else:
+            yield above + key

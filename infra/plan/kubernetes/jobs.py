@@ -1,0 +1,178 @@
+"""A training job as an object of Kubernetes: a TrainJob with its runtime, a JobSet, or a plain Indexed Job.
+
+Sources: Kubeflow Trainer 2.3, API trainer.kubeflow.org/v1alpha1 (labels and names that a runtime must have); JobSet
+0.12, API v1alpha2 (failure policy, host names); Kubernetes, "Handling retriable and non-retriable pod failures with Pod
+failure policy" (evictions, preemptions and lost nodes carry the condition DisruptionTarget).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan, TenantPlan
+from infra.plan.kubernetes.queues import QUEUE, tolerations
+from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, of
+from infra.plan.plan import StoragePlan
+
+RUNTIME = "gpufleet-torch"
+STORE_PORT = 29400
+RESTARTS = 3
+SHARED_MEMORY = "64Gi"  # a data loader's batches go through /dev/shm, which is 64 MiB unless told (containerd)
+JOB_FOLDER = "/etc/gpufleet"
+
+# The store runs beside rank 0 for want of a machine outside; when that pod is lost, all start again from a checkpoint.
+LAUNCH = """\
+set -eu
+[ "$RANK_GROUP" != 0 ] || sleep infinity | python -m training store --bind "$POD_IP" --port {port} > /dev/null &
+until getent hosts "$STORE" > /dev/null; do sleep 1; done
+exec python -m training launch {folder}/job.toml --events --nnodes {nodes} --nproc {gpus} --store "$STORE:{port}" "$@"
+"""
+
+
+def runtime(tenant: str, group: PodGroupPlan, storage: Sequence[StoragePlan], image: str) -> Manifest:
+    """The tenant's own runtime: the stock one never restarts a failed job, and the chart installs none."""
+    replicated = {"name": "node", "template": _job(group, storage, image, "runtime", labels=STEP)}
+    spec = {
+        "mlPolicy": {"numNodes": group.count, "torch": {}},
+        "template": {"spec": {"failurePolicy": FAILURE, "replicatedJobs": [replicated]}},
+    }
+    body = of("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", RUNTIME, tenant) | {"spec": spec}
+    body["metadata"] = {**body["metadata"], "labels": {"trainer.kubeflow.org/framework": "torch"}}  # pyright: ignore[reportGeneralTypeIssues]
+    return Manifest(body=body, chart="trainer")
+
+
+def objects(
+    tenant: TenantPlan,
+    group: PodGroupPlan,
+    storage: Sequence[StoragePlan],
+    name: str,
+    text: str,
+    arguments: Sequence[str],
+) -> Iterator[Object]:
+    """All of a job: its file, the name its pods are found by, and the job itself. arguments: of the launcher."""
+    space = tenant.namespace
+    yield of("v1", "ConfigMap", name, space) | {"data": {"job.toml": text}}
+    match tenant.form:
+        case "job":
+            service = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JOB_LABEL: name}}
+            yield of("v1", "Service", name, space) | {"spec": service}
+            template = _job(group, storage, tenant.image, name, arguments, store=f"{name}-0.{name}")
+            template["spec"]["template"]["spec"]["subdomain"] = name
+            yield _queued(of("batch/v1", "Job", name, space)) | {"spec": template["spec"]}
+        case "jobset":
+            template = _job(group, storage, tenant.image, name, arguments, store=f"{name}-node-0-0.{name}")
+            spec = {"failurePolicy": FAILURE, "replicatedJobs": [{"name": "node", "replicas": 1, "template": template}]}
+            yield _queued(of("jobset.x-k8s.io/v1alpha2", "JobSet", name, space)) | {"spec": spec}
+        case "trainjob":
+            container = _container(group, storage, tenant.image, arguments, store=f"{name}-node-0-0.{name}")
+            trainer = {key: container[key] for key in ("image", "command", "env")} | {
+                "numNodes": group.count,
+                "numProcPerNode": group.gpus_per_node,
+                "resourcesPerNode": container["resources"],
+            }
+            mounted = {"name": "job", "configMap": {"name": name}}
+            pod = {"template": {"metadata": {"labels": {JOB_LABEL: name}}, "spec": {"volumes": [mounted]}}}
+            patched = {"replicatedJobs": [{"name": "node", "template": {"spec": pod}}]}
+            patches = [{"manager": "gpufleet.io/train", "trainingRuntimeSpec": {"template": {"spec": patched}}}]
+            spec = {
+                "runtimeRef": {"name": RUNTIME, "kind": "TrainingRuntime"},
+                "trainer": trainer,
+                "runtimePatches": patches,
+            }
+            yield _queued(of("trainer.kubeflow.org/v1alpha1", "TrainJob", name, space)) | {"spec": spec}
+
+
+STEP = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+FAILURE = {
+    "maxRestarts": RESTARTS,
+    "restartStrategy": "BlockingRecreate",  # old ranks are gone before new ones start
+    "rules": [
+        {
+            "name": "evicted",  # spot, preemption and lost nodes do not eat the budget of real failures
+            "action": "RestartJobSetAndIgnoreMaxRestarts",
+            "onJobFailureReasons": ["PodFailurePolicy"],
+        }
+    ],
+}
+EVICTED = {"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+REPLACED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+
+
+def _queued(body: dict[str, Any]) -> dict[str, Any]:
+    """Without the queue's name a job would run beside the queue and its share."""
+    labels = {"kueue.x-k8s.io/queue-name": QUEUE, "kueue.x-k8s.io/priority-class": PRODUCTION}
+    return {**body, "metadata": {**body["metadata"], "labels": labels}}
+
+
+def _job(
+    group: PodGroupPlan,
+    storage: Sequence[StoragePlan],
+    image: str,
+    name: str,
+    arguments: Sequence[str] = (),
+    *,
+    store: str = "",
+    labels: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """One pod a node, all of one step. A plain job replaces an evicted pod; of a set, all pods start again."""
+    plain = bool(store) and "-node-" not in store
+    pods = {
+        "metadata": {
+            "labels": {JOB_LABEL: name},
+            "annotations": {"kueue.x-k8s.io/podset-preferred-topology": group.levels[0]},
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "serviceAccountName": "trainer",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "priorityClassName": PRODUCTION,
+            "terminationGracePeriodSeconds": group.grace_seconds,
+            "nodeSelector": dict(group.labels),
+            "tolerations": tolerations(group),
+            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [_container(group, storage, image, arguments, store=store)],
+            "volumes": [*_volumes(storage), *([{"name": "job", "configMap": {"name": name}}] if store else [])],
+        },
+    }
+    spec = {
+        "completionMode": "Indexed",
+        "completions": group.count,
+        "parallelism": group.count,
+        "backoffLimit": RESTARTS * group.count if plain else 0,
+        "podFailurePolicy": REPLACED if plain else EVICTED,
+        "template": pods,
+    }
+    return {**({"metadata": {"labels": labels}} if labels else {}), "spec": spec}
+
+
+def _container(
+    group: PodGroupPlan, storage: Sequence[StoragePlan], image: str, arguments: Sequence[str], *, store: str
+) -> dict[str, Any]:
+    script = LAUNCH.format(port=STORE_PORT, folder=JOB_FOLDER, nodes=group.count, gpus=group.gpus_per_node)
+    index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    env = [
+        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "RANK_GROUP", "valueFrom": {"fieldRef": {"fieldPath": index}}},
+        {"name": "STORE", "value": store},
+    ]
+    return {
+        "name": "node",
+        "image": image,
+        "command": ["/bin/sh", "-c", script, "launch", *arguments],
+        "env": env if store else env[:2],
+        "resources": {"requests": {"cpu": "4", "memory": "32Gi"}, "limits": dict(group.resources)},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [
+            {"name": "shared-memory", "mountPath": "/dev/shm"},
+            *({"name": volume.name, "mountPath": volume.mount} for volume in storage),
+            {"name": "job", "mountPath": JOB_FOLDER, "readOnly": True},
+        ],
+    }
+
+
+def _volumes(storage: Sequence[StoragePlan]) -> Iterator[Object]:
+    yield {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": SHARED_MEMORY}}
+    for volume in storage:
+        yield {"name": volume.name, "persistentVolumeClaim": {"claimName": volume.name}}

@@ -1,0 +1,185 @@
+"""A tenant of a real Kubernetes API server, through the real engine: made, left alone, refreshed, worked in, removed.
+
+One control plane and one stack serve the whole file; the tests follow their life in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+from engine_runner import EngineRunner, until
+from kubernetes_cluster import control_plane
+from kubernetes_cluster.api import Refused
+from kubernetes_cluster.control_plane import ControlPlane
+from kubernetes_cluster.planted import PLANTED, planted
+
+from infra.graph import render
+from infra.plan import decide
+from infra.plan.kubernetes import KubernetesPlan, jobs
+from infra.spec import load
+
+pytestmark = pytest.mark.skipif(
+    control_plane.programs() is None, reason="no control plane was built: `python -m tools.setup --tests`, with Go"
+)
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "k8s"
+FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
+POOL = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "topology.kubernetes.io/zone": "zone-a"}
+HARDWARE = {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+STEP = {"event": "step", "step": 4, "steps": 4, "loss": 0.5, "samples_per_second": 10.0}
+RESULT = {
+    "event": "result",
+    "name": "smoke",
+    "finished": True,
+    "steps": 4,
+    "restarts": 0,
+    "accuracy": None,
+    "seconds": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Life:
+    """The stack on its cluster."""
+
+    pulumi: EngineRunner
+    cluster: ControlPlane
+
+    def describe(self, **changed: Any) -> None:
+        text = (REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml").read_text()
+        asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
+        asked |= {"kubeconfig": str(self.cluster.kubeconfig), "context": "test", **changed}
+        self.pulumi.write(STACK, **asked)
+
+    def gpufleet(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ops", *arguments],
+            cwd=self.pulumi.root,
+            env={**self.pulumi.environment, "PYTHONWARNINGS": "ignore"},  # of a certificate made on loopback
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def life(pulumi: EngineRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    provider = str(Path(__file__).parent / "kubernetes_cluster" / "bin")
+    environment = {**pulumi.environment, "PATH": os.pathsep.join([provider, pulumi.environment["PATH"]])}
+    with control_plane.running(tmp_path_factory.mktemp("kubernetes")) as cluster:
+        for i in range(4):
+            cluster.node(f"gpu-{i}", POOL, HARDWARE)
+        cluster.volume("shared", 1200)
+        made = Life(EngineRunner(pulumi.root, environment), cluster)
+        made.describe()
+        yield made
+
+
+def test_a_preview_shows_every_object_and_makes_none(life: Life) -> None:
+    shown = life.pulumi("preview", "--stack", STACK).stdout
+
+    assert f"+ {len(render(life.pulumi.root, STACK).nodes)} to create" in shown
+    assert life.cluster.api.find("v1", "Namespace", "research", None) is None
+
+
+def test_up_makes_every_object_and_the_server_refuses_none(life: Life) -> None:
+    life.pulumi.up(STACK)
+
+    api = life.cluster.api
+    labels = api.find("v1", "Namespace", "research", None)["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "baseline"
+    queue = api.find("kueue.x-k8s.io/v1beta2", "ClusterQueue", "research", None)
+    quotas = {
+        each["name"]: each["nominalQuota"] for each in queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    }
+    assert quotas == {"nvidia.com/gpu": "32", "vpc.amazonaws.com/efa": "16", "hugepages-2Mi": "20480Mi"}
+    runtime = api.find("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", "gpufleet-torch", "research")
+    assert runtime["spec"]["template"]["spec"]["failurePolicy"]["maxRestarts"] == 3
+
+
+def test_a_second_up_changes_nothing(life: Life) -> None:
+    assert "unchanged" in life.pulumi.up(STACK, "--expect-no-changes").stdout
+
+
+def test_a_refresh_changes_nothing(life: Life) -> None:
+    life.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes", "--stack", STACK)
+
+
+def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
+    life.describe(form="job")
+    life.cluster.kubelet.lines["smoke-1-0"] = [
+        "warming up",
+        json.dumps(STEP),
+        json.dumps(RESULT),
+    ]
+
+    answer = life.gpufleet("train", "smoke", "--stack", STACK, "--json")
+
+    assert answer.returncode == 0, answer.stderr
+    run = life.pulumi.root / ".gpufleet" / "runs" / STACK / "smoke-1"
+    assert json.loads((run / "result.json").read_text())["steps"] == 4
+    pods = life.cluster.api.call("GET", "/api/v1/namespaces/research/pods")["items"]
+    assert {pod["spec"]["nodeName"] for pod in pods} == {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}
+
+
+@pytest.fixture(scope="module")
+def objects(life: Life) -> dict[str, dict[str, Any]]:
+    """One object of each kind that is applied, by its kind: the plan's, and those of every form of a job."""
+    life.describe()
+    plan = decide(load(life.pulumi.root, STACK))
+    assert isinstance(plan, KubernetesPlan)
+    found = {manifest.body["kind"]: dict(manifest.body) for manifest in plan.tenant.manifests}
+    for form in FORMS:
+        tenant = replace(plan.tenant, form=form)
+        submitted = jobs.objects(tenant, plan.groups[0], plan.storage, f"as-{form}", "steps = 1\n", ["--set", "seed=2"])
+        found |= {body["kind"]: dict(body) for body in submitted}
+    return json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "TrainJob"])
+def test_every_form_of_a_job_is_taken_by_the_server(life: Life, objects: dict[str, dict[str, Any]], kind: str) -> None:
+    life.cluster.api.apply(objects[kind], dry=True)
+
+
+@pytest.mark.parametrize("case", PLANTED)
+def test_a_planted_mistake_is_refused_in_a_line_that_names_it(
+    life: Life, objects: dict[str, dict[str, Any]], case: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        life.cluster.api.apply(planted(objects, case), dry=True)
+
+    assert PLANTED[case][2].lower() in str(caught.value).lower()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refused_job_is_one_line_of_the_servers_own(life: Life) -> None:
+    life.describe(form="job", tenant="nowhere")
+
+    answer = life.gpufleet("train", "smoke", "--stack", STACK)
+
+    assert answer.returncode == 1
+    assert 'namespaces "nowhere" not found' in answer.stderr
+    life.describe()
+
+
+def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:
+    api = life.cluster.api
+    api.delete("batch/v1", "Job", "smoke-1", "research")  # a claim stays as long as a pod uses it
+    until(lambda: not api.call("GET", "/api/v1/namespaces/research/pods")["items"])
+
+    life.pulumi.destroy(STACK)
+
+    assert api.find("kueue.x-k8s.io/v1beta2", "ClusterQueue", "research", None) is None
+    assert api.find("scheduling.k8s.io/v1", "PriorityClass", "gpufleet-production", None) is None
+    space = api.find("v1", "Namespace", "research", None)
+    assert space is None or space["status"]["phase"] == "Terminating"

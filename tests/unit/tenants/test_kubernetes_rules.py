@@ -1,0 +1,108 @@
+"""Every rule of a tenant has a stack that it tells of; the shipped one, in every form of a job, is told of by none."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.graph import policy
+from infra.graph.policy import Resource
+from infra.plan import decide
+from infra.plan.kubernetes import KubernetesPlan
+from infra.plan.kubernetes.charts import KUEUE, unknown_values
+from infra.plan.kubernetes.jobs import objects
+from infra.plan.rules import RULES
+from infra.spec import load
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SHIPPED = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml").read_text())["config"]["gpufleet:cluster"]
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
+    (tmp_path / "stacks").mkdir()
+    return tmp_path
+
+
+def planned(root: Path, change: Change = lambda _: None) -> KubernetesPlan:
+    cluster = copy.deepcopy(SHIPPED)
+    change(cluster)
+    (root / "stacks" / "Pulumi.x.yaml").write_text(yaml.safe_dump({"config": {"gpufleet:cluster": cluster}}))
+    plan = decide(load(root, "x"))
+    assert isinstance(plan, KubernetesPlan)
+    return plan
+
+
+def nodes(**changed: Any) -> Change:
+    return lambda cluster: cluster["nodes"][0].update(changed)
+
+
+def parts(**changed: Any) -> Change:
+    return lambda cluster: cluster["components"].update(changed)
+
+
+CASES: dict[str, tuple[Change, str]] = {
+    "slices that train together": (nodes(mig="1g.5gb"), "a-slice-trains-alone"),
+    "a slice of another GPU": (nodes(mig="1g.20gb", gpus=1, count=1), "a-slice-is-one-of-its-gpu"),
+    "hostname as a level": (nodes(topology=["kubernetes.io/hostname"]), "hostname-is-the-narrowest-level"),
+    "a driver of an operator that is not there": (parts(driver="operator", install=False), "one-owner-of-the-gpus"),
+    "Volta": (nodes(gpu="V100-SXM2-32GB"), "pods-run-the-locked-torch"),
+    "no fabric": (nodes(fabric=None), "pods-of-a-job-are-joined"),
+    "no volume": (lambda cluster: cluster.update(storage=[]), "ranks-share-a-volume"),
+    "three cards": (
+        nodes(fabric={"resource": "vpc.amazonaws.com/efa", "count": 3}),
+        "the-node-takes-its-fabric-whole",
+    ),
+}
+
+
+def test_the_shipped_stack_has_no_findings(root: Path) -> None:
+    assert planned(root).findings == ()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_tenant_that_cannot_work_is_told_by_its_rule(root: Path, case: str) -> None:
+    change, rule = CASES[case]
+
+    assert rule in {finding.rule for finding in planned(root, change).findings}
+
+
+def test_every_rule_of_tenants_has_a_case() -> None:
+    own = {rule.name for rule in RULES.values() if rule.kind is KubernetesPlan}
+
+    assert own - {rule for _, rule in CASES.values()} == {"charts-know-their-values"}
+
+
+def test_a_misspelt_value_of_a_chart_is_found() -> None:
+    misspelt = replace(KUEUE, values={"controllerManager": {"replica": 2}})
+
+    assert unknown_values(KUEUE) == []
+    assert unknown_values(misspelt) == ["controllerManager.replica"]
+
+
+@pytest.mark.parametrize("form", ["job", "jobset", "trainjob"])
+def test_a_submitted_job_keeps_the_policy(root: Path, form: Any) -> None:
+    plan = planned(root)
+    tenant = replace(plan.tenant, form=form)
+    bodies = objects(tenant, plan.groups[0], plan.storage, "a", "steps = 1\n", [])
+
+    rows = [Resource(type=f"kubernetes:{body['apiVersion']}:{body['kind']}", name="a", inputs=body) for body in bodies]
+
+    assert {finding.rule for finding in policy.check(rows)} <= {"explicit-provider"}
+
+
+def test_spot_pods_leave_before_the_notice_ends_and_tolerate_its_taint(root: Path) -> None:
+    plan = planned(root, nodes(capacity="spot"))
+    body = next(m.body for m in plan.tenant.manifests if m.body["kind"] == "ResourceFlavor")
+
+    assert plan.groups[0].grace_seconds == 110
+    assert "gpufleet.io/spot" in {each["key"] for each in body["spec"]["tolerations"]}

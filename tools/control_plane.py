@@ -1,0 +1,133 @@
+"""The control plane that tests of Kubernetes start: built from Go modules once a version, kept in the user's cache.
+
+etcd, the API server, its controllers and the scheduler come from tools/kubernetes, kwok, which plays the nodes, from
+tools/kwok, and the custom resources' definitions from their projects' own modules. The folder's path is written to
+`.gpufleet/control-plane`, one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tools.engine import at_least
+from tools.phases import CommandError, PhaseError, Skipped, command, shown
+
+PROGRAMS = {
+    "etcd": ("kubernetes", "go.etcd.io/etcd/server/v3"),
+    "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+}
+# Go checks what it downloads against its checksum database.
+DEFINITIONS = {
+    "sigs.k8s.io/kueue@v0.19.2": "config/components/crd/bases/*.yaml",
+    "sigs.k8s.io/jobset@v0.12.0": "config/components/crd/bases/*.yaml",
+    "github.com/kubeflow/trainer/v2@v2.3.0": "manifests/base/crds/trainer*.yaml",
+    "github.com/prometheus-operator/prometheus-operator@v0.93.1": "example/*-crd/*_prometheusrules.yaml",
+    "github.com/kedacore/keda/v2@v2.20.2": "config/crd/bases/keda.sh_scaledobjects.yaml",
+}
+STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
+WITHOUT = "tests of Kubernetes will be skipped"
+
+Working = Callable[[str], None]
+
+
+def control_plane_phase(root: Path, working: Working) -> str:
+    """Finds or builds it. Raises Skipped where there is no Go to build it with: those tests then say so, too."""
+    folder = cache(root)
+    note = f"kubernetes {_version(root)}, from {shown(folder)}"
+    if not folder.is_dir():
+        _need_go(root, working)
+        try:
+            _build(root, folder, working)
+        except CommandError as error:
+            raise PhaseError(str(error), "see that Go modules can be fetched, then run again", error.tail) from error
+        note = f"kubernetes {_version(root)}, built from Go modules"
+    told = root / ".gpufleet" / "control-plane"
+    told.parent.mkdir(exist_ok=True)
+    told.write_text(f"{folder}\n", encoding="utf-8")
+    return note
+
+
+def cache(root: Path) -> Path:
+    """Where the programs are kept; other modules or definitions are another folder."""
+    recipe = hashlib.sha256(json.dumps([PROGRAMS, DEFINITIONS, STAGES]).encode())
+    for module in ("kubernetes", "kwok"):
+        recipe.update((root / "tools" / module / "go.sum").read_bytes())
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "gpufleet" / "kubernetes" / f"{_version(root)}-{recipe.hexdigest()[:8]}"
+
+
+def _version(root: Path) -> str:
+    text = (root / "tools" / "kubernetes" / "go.mod").read_text(encoding="utf-8")
+    found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes (v\S+)", text, flags=re.MULTILINE)
+    if found is None:
+        raise PhaseError("tools/kubernetes/go.mod names no version of k8s.io/kubernetes", "restore it from git")
+    return found[1]
+
+
+def _need_go(root: Path, working: Working) -> None:
+    text = (root / "tools" / "kubernetes" / "go.mod").read_text(encoding="utf-8")
+    least = re.search(r"^go (\S+)", text, flags=re.MULTILINE)
+    try:
+        version = command(["go", "env", "GOVERSION"], working, env={"GOTOOLCHAIN": "local"}, cwd=Path("/"))[-1]
+    except CommandError as error:
+        raise Skipped(f"no Go to build a control plane with: {WITHOUT}") from error
+    if least is None or not at_least(version[2:], least[1]):
+        raise Skipped(f"Go {version[2:]} is too old to build a control plane with: {WITHOUT}")
+
+
+def _build(root: Path, folder: Path, working: Working) -> None:
+    """About eight minutes on two cores. The folder is there when it is whole. Raises CommandError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as aside:
+        new = Path(aside, "whole")
+        new.mkdir()
+        for name, (module, package) in PROGRAMS.items():
+            # Clients read the server's version, which is "v0.0.0-master+…" unless it is told.
+            linked = f"-s -w -X k8s.io/component-base/version.gitVersion={_version(root)}"
+            build = ["go", "build", "-v", "-trimpath", "-ldflags", linked, "-o", str(new / name), package]
+            count = _Count(name, working)
+            command(build, count.line, env={"CGO_ENABLED": "0"}, cwd=root / "tools" / module)
+        (new / "stages.yaml").write_text("\n---\n".join(_stages(root, working)), encoding="utf-8")
+        (new / "crds").mkdir()
+        for module, pattern in DEFINITIONS.items():
+            working(f"fetching {module}")
+            for file in sorted(_source(module, working).glob(pattern)):
+                shutil.copyfile(file, new / "crds" / file.name)
+        new.rename(folder)
+
+
+class _Count:
+    """Tells how many packages a build has compiled."""
+
+    def __init__(self, name: str, working: Working) -> None:
+        self._name, self._working, self._compiled = name, working, 0
+
+    def line(self, text: str) -> None:
+        self._compiled += "/" in text and not text.startswith("go: ")
+        self._working(f"building {self._name} with Go, minutes but once: {self._compiled} packages")
+
+
+def _source(module: str, working: Working) -> Path:
+    """The folder of a module's source, downloaded if it is not there."""
+    printed = command(["go", "mod", "download", "-json", module], lambda _: working(f"fetching {module}"))
+    return Path(json.loads("\n".join(printed))["Dir"])
+
+
+def _stages(root: Path, working: Working) -> Iterator[str]:
+    """What kwok does with nodes and pods: its own stages, as its module holds them."""
+    listed = ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"]
+    source = Path(command(listed, working, cwd=root / "tools" / "kwok")[-1])
+    for part in STAGES:
+        for file in sorted((source / "kustomize" / "stage" / part).glob("*.yaml")):
+            if file.name != "kustomization.yaml":
+                yield file.read_text(encoding="utf-8")
