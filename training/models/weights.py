@@ -38,15 +38,16 @@ def load_weights(model: nn.Module, job: Job) -> None:
 
 def read(path: Path, job: Job) -> dict[str, Tensor]:
     """The tensors of a .safetensors file, or of a .pt file in which there is nothing else."""
+    from safetensors import SafetensorError  # here: a node without it still runs every job with fresh weights
+    from safetensors.torch import load_file
+
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
             return load_file(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise job.refusal("model.weights", f"{path} is not there") from error
-    except (OSError, RuntimeError, UnpicklingError, ValueError) as error:
+    except (OSError, RuntimeError, UnpicklingError, SafetensorError) as error:
         why = str(error).splitlines()[0]
         raise job.refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error
 

@@ -1,0 +1,166 @@
+"""Weights from files, layers that stay as they are, and the optimizers that a job may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from training import data, models
+from training.average import Average
+from training.checkpoint.digest import digest
+from training.config import Job, JobError
+from training.loop import train
+from training.optimizer import MuonAndAdamW, build, learning_rate, set_rate
+from training.wanted.optimizer import Muon, Sgd
+
+RESNET = "model={kind='resnet18'}"
+
+
+def weights_of(job: Job, path: Path) -> dict[str, torch.Tensor]:
+    state = models.build(job, data.load(job)).state_dict()
+    save_file(state, path) if path.suffix == ".safetensors" else torch.save(state, path)
+    return state
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+def test_a_model_starts_from_its_file(name: str, small: Callable[..., Job], tmp_path: Path):
+    state = weights_of(small("seed=5"), tmp_path / name)
+    job = small(f"model.weights={tmp_path / name}")
+
+    assert digest(models.build(job, data.load(job)).state_dict()) == digest(state)
+
+
+def test_a_last_layer_for_other_classes_stays_fresh(small: Callable[..., Job], tmp_path: Path):
+    path = tmp_path / "weights.safetensors"
+    state = weights_of(small(RESNET, "data.channels=3"), path)
+    job = small(RESNET, "data.channels=3", "data.classes=4", f"model.weights={path}")
+
+    built = models.build(job, data.load(job)).state_dict()
+
+    assert built["fc.weight"].shape == (4, 512)
+    assert torch.equal(built["layer4.1.conv2.weight"], state["layer4.1.conv2.weight"])
+
+
+def test_names_that_do_not_fit_are_listed(small: Callable[..., Job], tmp_path: Path):
+    path = tmp_path / "weights.safetensors"
+    weights_of(small("model.norm=batch"), path)
+    job = small(f"model.weights={path}")
+
+    with pytest.raises(
+        JobError, match=r"model.weights: .* does not fit cnn: .* missing \(features.* unexpected \(features"
+    ):
+        models.build(job, data.load(job))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("none.pt", None, "none.pt is not there"),
+        ("text.pt", b"no weights", "text.pt holds no weights that can be read"),
+        ("text.safetensors", b"no weights", "text.safetensors holds no weights that can be read"),
+    ],
+)
+def test_a_file_without_weights_is_named(
+    name: str, content: bytes | None, told: str, small: Callable[..., Job], tmp_path: Path
+):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    job = small(f"model.weights={tmp_path / name}")
+
+    with pytest.raises(JobError, match=told):
+        models.build(job, data.load(job))
+
+
+def test_frozen_layers_keep_weights_and_statistics(small: Callable[..., Job]):
+    job = small(
+        "model={kind='cnn', norm='batch', width=4, freeze=['features.0.*', 'features.1.*']}",
+        "steps=2",
+        "optimizer.lr=0.1",
+    )
+    model = models.build(job, data.load(job))
+    model.train()
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    optimizer = build(job.optimizer, model)
+
+    model(torch.randn(8, 1, 16, 16)).sum().backward()
+    optimizer.step()
+
+    changed = {name for name, t in model.state_dict().items() if not torch.equal(t, before[name])}
+    assert not any(name.startswith(("features.0.", "features.1.")) for name in changed)
+    assert {"features.3.weight", "features.4.running_mean", "classifier.weight"} <= changed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"), [("layer9.*", "'layer9.*' matches no parameter"), ("*", "leaves no parameter to train")]
+)
+def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, told: str, small: Callable[..., Job]):
+    job = small(f"model={{kind='cnn', freeze=['{pattern}']}}")
+
+    with pytest.raises(JobError, match=told):
+        models.build(job, data.load(job))
+
+
+def test_muon_takes_the_matrices_inside_and_adamw_the_rest():
+    model = nn.ModuleDict({"embedding": nn.Embedding(8, 4), "hidden": nn.Linear(4, 4), "classifier": nn.Linear(4, 2)})
+
+    optimizer = build(Muon(lr=0.1, adamw_lr=0.01), model)
+    set_rate(optimizer, 0.05)
+
+    assert isinstance(optimizer, MuonAndAdamW)
+    inner, *rest = optimizer.param_groups
+    assert [id(p) for p in inner["params"]] == [id(model["hidden"].weight)]
+    assert inner["lr"] == pytest.approx(0.05)
+    assert [group["lr"] for group in rest] == pytest.approx([0.005, 0.005])
+
+
+def test_muon_resumes_to_the_same_bits(small: Callable[..., Job]):
+    table = "data={kind='synthetic-text', global_batch=8, samples=64, held_out=8, length=16}"
+    settings = (table, "model={kind='gpt', layers=1, heads=2, width=8}", "optimizer={kind='muon', lr=0.01, ema=0.9}")
+    straight = train(small(*settings, "steps=6", out="straight"))
+
+    class After:
+        left = 4
+
+        def requested(self) -> bool:
+            self.left -= 1
+            return self.left < 0
+
+    stopped = train(small(*settings, "steps=6", out="parts"), stop=After())
+    resumed = train(small(*settings, "steps=6", out="parts"))
+
+    assert not stopped.finished
+    assert resumed.digest == straight.digest
+
+
+def test_an_average_is_in_place_only_while_it_is_wanted():
+    model = nn.Linear(1, 1, bias=False)
+    average = Average(model, keep=0.9)
+    with torch.no_grad():
+        model.weight.fill_(10.0)
+    average.update(1000)
+    with average.in_place():
+        inside = model.weight.item()
+
+    assert inside == pytest.approx(average.tensors["weight"].item())
+    assert inside < 10.0
+    assert model.weight.item() == 10.0
+
+
+def test_a_step_schedule_goes_down_in_steps():
+    wanted = Sgd(lr=1.0, schedule="step", step_every=3, step_factor=0.5, warmup_steps=1)
+
+    assert [learning_rate(wanted, step, 10) for step in range(8)] == [1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25]
+
+
+def test_gradients_are_cut_down_to_their_norm(small: Callable[..., Job]):
+    loose, tight = (
+        train(small("steps=3", f"optimizer={{kind='sgd', lr=0.5, clip_norm={c}}}", out=f"{c}")) for c in (0, 0.001)
+    )
+
+    assert loose.digest != tight.digest
+    assert tight.loss == pytest.approx(2.3, abs=0.2)  # as good as untrained: ten classes
