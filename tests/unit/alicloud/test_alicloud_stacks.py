@@ -1,0 +1,91 @@
+"""Alibaba Cloud stacks: what is wrong is one line, what is shipped is whole, and money is what the tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ali_clusters import REPOSITORY, Project, cluster, group
+
+from infra.graph import plan_document
+from infra.plan import AlicloudPlan, decide
+from infra.plan.alicloud import Machines
+from infra.spec import SpecError, load, stacks
+
+STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "alicloud"]
+_, *LINES = (Path(__file__).parent / "ali_mistakes.txt").read_text().splitlines()
+CASES = [tuple(part.strip() for part in line.split(" | ")) for line in LINES]
+KNOWN_GAPS = {"aliyun-scc": {"nodes-have-a-price"}}  # the vendor tells the price of an SCC, and no table
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), CASES)
+def test_each_mistake_is_one_line_with_file_line_and_key(ali: Project, key: str, value: str, expected: str) -> None:
+    text = cluster(**{key: value})
+    line = 3 + [written.partition(":")[0] for written in text.splitlines()].index(key)
+    place, _, words = expected.partition(": ")
+
+    with pytest.raises(SpecError) as caught:
+        ali.load(text)
+
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (line, f"cluster.{place}")
+    assert words in problem.message
+    assert str(caught.value).startswith(f"stacks/Pulumi.x.yaml:{line} cluster.{place}: ")
+
+
+def test_there_are_at_least_thirty_malformed_files() -> None:
+    assert len(set(CASES)) >= 30
+
+
+def test_the_shipped_stacks_of_alibaba_cloud_are_these() -> None:
+    assert set(STACKS) >= {"aliyun-a100", "aliyun-spot", "aliyun-scc", "ack-gn7"}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_shipped_stack_of_alibaba_cloud_plans_clean(stack: str) -> None:
+    document = plan_document(REPOSITORY, stack)
+
+    found = {finding["rule"] for finding in document["findings"] if finding["level"] != "info"}
+    assert found == KNOWN_GAPS.get(stack, set())
+    assert document["cost"]["currency"] == "CNY"
+    assert len(document["resources"]) > 40
+
+
+def test_a_price_is_nodes_times_the_table() -> None:
+    plan = decide(load(REPOSITORY, "aliyun-a100"))
+
+    assert plan.cost.hourly == pytest.approx(4 * 270.8333 + 0.52325)
+    assert plan.cost.per_gpu_hour == pytest.approx(270.8333 / 8)
+
+
+def test_a_scaling_group_of_a_thousand_nodes_is_one_resource_and_machines_are_not(ali: Project) -> None:
+    few, many = (ali.plan(nodes=group(type="ecs.gn7i-c8g1.2xlarge", queue_pairs=None, count=n, fabric="none"))
+                 for n in (4, 1000))  # fmt: skip
+
+    assert few.groups[1].capacity.kind == many.groups[1].capacity.kind == "fleet"
+    assert len(few.network.rules) == len(many.network.rules)
+    assert isinstance(ali.plan().groups[1].capacity, Machines)
+
+
+def test_switching_the_cloud_changes_only_what_is_about_the_cloud() -> None:
+    aws, ali = (asked(stack) for stack in ("a100-prod", "aliyun-a100"))
+
+    assert {key for key in aws if aws[key] != ali.get(key)} == {"cloud", "region", "zone", "nodes", "budget"}
+    for here, there in zip(aws["nodes"], ali["nodes"], strict=True):
+        differ = {key for key in {*here, *there} if here.get(key) != there.get(key)}
+        assert differ <= {"type", "market", "queue_pairs"}
+    assert aws["budget"].keys() == ali["budget"].keys()
+
+
+def test_two_eris_stand_on_two_cards_with_queue_pairs_of_their_own(ali: Project) -> None:
+    plan = ali.plan()
+    assert isinstance(plan, AlicloudPlan)
+
+    assert [(eri.network_card_index, eri.queue_pairs) for eri in plan.groups[1].eris] == [(0, 8192), (1, 8192)]
+
+
+def asked(stack: str) -> dict[str, Any]:
+    text = (REPOSITORY / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+    return yaml.safe_load(text)["config"]["gpufleet:cluster"]
