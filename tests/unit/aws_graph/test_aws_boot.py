@@ -12,6 +12,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, cast
 
 import boto3
 import pytest
@@ -24,6 +25,10 @@ from infra.graph import Graph
 Rendered = Callable[[str], Graph]
 USER_DATA_BYTES = 16_384  # EC2's limit, before base64
 STAND_IN = '#!/bin/sh\necho "$0 $*" >>"$CALLS"\n'  # for what a test must not run
+PYTHON = """#!/bin/sh
+[ "$1 $2" = "-m venv" ] || exec {python} "$@"
+mkdir -p "$3/bin" && cp "$(dirname "$0")/apt-get" "$3/bin/pip" && cp "$(dirname "$0")/apt-get" "$3/bin/ansible-playbook"
+"""
 
 
 @pytest.fixture
@@ -77,7 +82,18 @@ def test_a_node_fetches_its_bundle_and_runs_the_playbook_on_itself(
     assert (node["group"], node["port"]) == ("trainer", 22)
     assert (tmp_path / "opt/gpufleet/bundle/playbooks/gpu_node.yml").is_file()
     calls = (tmp_path / "calls").read_text()
+    assert "install --require-hashes --no-deps -r ansible.txt" in calls
     assert "ansible-playbook -i playbooks/inventory -e ansible_connection=local playbooks/gpu_node.yml" in calls
+
+
+def test_the_bundle_locks_what_runs_the_playbook_and_nothing_else(graph_of: Rendered) -> None:
+    with tarfile.open(the(graph_of("fabric"), "BucketObjectv2").inputs["source"]["path"]) as tar:
+        lock = cast(IO[bytes], tar.extractfile("ansible.txt")).read().decode()
+
+    pinned = [line.partition("==")[0] for line in lock.splitlines() if not line.startswith(" ")]
+    assert {"ansible-core", "jinja2", "pyyaml", "cryptography", "cffi"} <= set(pinned)
+    assert {"torch", "ansible-lint", "pulumi"}.isdisjoint(pinned)
+    assert lock.count("--hash=sha256:") > len(pinned)
 
 
 def test_a_node_refuses_a_bundle_that_is_another(graph_of: Rendered, tmp_path: Path, s3: None) -> None:
@@ -91,16 +107,17 @@ def test_a_node_refuses_a_bundle_that_is_another(graph_of: Rendered, tmp_path: P
     assert started.returncode == 1
     assert "is not what this node was started with" in (tmp_path / "var/log/gpufleet-boot.log").read_text()
     assert "ansible-playbook" not in (tmp_path / "calls").read_text()
+    (check,) = json.loads((tmp_path / "var/lib/gpufleet/ready.json").read_text())["checks"]
+    assert check["detail"] == f"the bundle fails: see {tmp_path}/var/log/gpufleet-boot.log"
 
 
 def boot(text: str, root: Path) -> subprocess.CompletedProcess[bytes]:
     """Runs the script with its folders below `root`, and with stand-ins for what would change this computer."""
-    for folder in ("/etc/gpufleet", "/opt/gpufleet", "/var/log"):
+    for folder in ("/etc/gpufleet", "/opt/gpufleet", "/var/log", "/var/lib"):
         text = text.replace(folder, f"{root}{folder}")
     stand_ins = root / "bin"
     stand_ins.mkdir()
-    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
-    for name, content in {"apt-get": STAND_IN, "ansible-playbook": STAND_IN, "python3": python}.items():
+    for name, content in {"apt-get": STAND_IN, "python3": PYTHON.format(python=sys.executable)}.items():
         (stand_ins / name).write_text(content)
         (stand_ins / name).chmod(0o755)
     (root / "var/log").mkdir(parents=True)
@@ -113,6 +130,7 @@ def test_the_bundle_is_the_same_for_the_same_files(tmp_path: Path) -> None:
     for order in (("a.yml", "b.yml"), ("b.yml", "a.yml")):
         folder = tmp_path / order[0] / "playbooks"
         folder.mkdir(parents=True)
+        (folder.parent / "requirements.txt").write_text("")
         for name in order:
             (folder / name).write_text(name)
 
@@ -120,7 +138,7 @@ def test_the_bundle_is_the_same_for_the_same_files(tmp_path: Path) -> None:
 
     assert first == second
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
-        assert tar.getnames() == ["playbooks/a.yml", "playbooks/b.yml"]
+        assert tar.getnames() == ["playbooks/a.yml", "playbooks/b.yml", "requirements.txt", "ansible.txt"]
 
 
 def test_the_bundle_that_is_uploaded_has_the_content_of_its_name(root: Path, graph_of: Rendered) -> None:
