@@ -30,7 +30,6 @@ from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, EksPlan, ImagePlan
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 STORE = ""  # beside storage, which has names
-NO_LOGIN = handover.Access(user="", key_file="", known_hosts_file="")  # a node configures itself without logging in
 
 
 class Cluster(ComponentResource):
@@ -162,10 +161,12 @@ class Cluster(ComponentResource):
         return ssm.get_parameter_output(name=plan.parameter, opts=InvokeOutputOptions(parent=self)).insecure_value
 
     def _user_data(self, group: AwsGroupPlan) -> Output[str]:
+        """A node configures itself without logging in; it only has to know who will, for what shall be theirs."""
+        access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
             Boot(
                 group=group.name,
-                handover=told(self._plan, NO_LOGIN, "", self.storage),
+                handover=told(self._plan, access, "", self.storage),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
@@ -204,7 +205,14 @@ def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) 
         nodes=(),
         groups=tuple(map(handover.Group.of, plan.groups)),
         storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=handover.Store(host=plan.store.group if plan.store else "", address=known[STORE]),
+        store=_store(plan, known[STORE]),
         environment=handover.Environment(python=NODE_PYTHON),
         kubernetes=handover.Kubernetes(cluster=plan.eks.name) if plan.eks else None,
     )
+
+
+def _store(plan: AwsPlan, address: str) -> handover.Store:
+    """address: empty where a fleet's node runs it, which only discovery knows."""
+    if plan.store is None:
+        return handover.Store(host="", address="")
+    return handover.Store(host=plan.store.group, address=address, port=plan.store.port)
