@@ -167,10 +167,16 @@ class Storage(_Told):
 
 
 class Store(_Told):
-    """The rendezvous store of training jobs: who runs it, and the address where the nodes reach it."""
+    """The rendezvous store of training jobs.
+
+    host: the group whose first machine runs it; `control` is the controlling computer, empty is nobody: a cluster of
+    one node needs none, and nodes that may not speak with each other have no use for one. address: where the nodes
+    reach it. port: its only TCP port, 0 where any will do.
+    """
 
     host: str
     address: str
+    port: int = 0
 
 
 class Environment(_Told):

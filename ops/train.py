@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infra.handover import Handover, Node
-from ops import cluster, crew, nodes, runs
+from ops import cluster, crew, nodes, rendezvous, runs
 from ops.crew import Event, Worker
 from ops.failure import Failure
 from ops.project import Project
@@ -39,7 +36,8 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
     75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
-    told = working(cluster.discovered(project, stack).told)
+    whole = cluster.discovered(project, stack).told
+    told = working(whole)
     if told.kubernetes:
         return _submitted(project, stack, job, text, overrides, on_event)
     if not told.nodes:
@@ -48,7 +46,7 @@ def train(project: Project, stack: str, job: str, overrides: list[str], on_event
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)
     again = f"`gpufleet train {job} --stack {stack}`"
-    with run.following(), _store(told) as store:
+    with run.following(), rendezvous.store(whole, len(told.nodes)) as store:
         files = {node.name: _ship(told, node, run, text) for node in told.nodes}
         workers = [
             Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides))
@@ -90,9 +88,15 @@ def _submitted(
 
 
 def working(told: Handover) -> Handover:
-    """The cluster without the nodes that only help, as a head does: those without GPUs, unless no node has any."""
+    """The cluster without the nodes that only help, as a head does.
+
+    Those are the ones without GPUs; where no node has any, those of the group that keeps the rendezvous store, unless
+    there is no other.
+    """
     gpus = {group.name for group in told.groups if group.gpus_per_node}
-    return told.model_copy(update={"nodes": tuple(node for node in told.nodes if not gpus or node.group in gpus)})
+    others = {group.name for group in told.groups if group.name != told.store.host}
+    groups = gpus or others or {told.store.host}
+    return told.model_copy(update={"nodes": tuple(node for node in told.nodes if node.group in groups)})
 
 
 def _checked(job: str, overrides: list[str]) -> str:
@@ -102,29 +106,6 @@ def _checked(job: str, overrides: list[str]) -> str:
         return config.find(job).read_text()
     except config.JobError as error:
         raise Failure(*str(error).splitlines(), code=2) from None
-
-
-@contextmanager
-def _store(told: Handover) -> Iterator[str]:
-    """The rendezvous store outside the job, so that no node is the one that must not be lost; yields HOST:PORT."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "training", "store", "--bind", told.store.address],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        first = process.stdout.readline()
-        if not first:
-            raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
-        at = json.loads(first)
-        yield f"{at['address']}:{at['port']}"
-    finally:
-        process.stdin.close()  # its lease: it ends by itself
-        process.wait()
 
 
 def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
@@ -138,21 +119,23 @@ def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
 
 
 def _out(told: Handover, node: Node, run: Run) -> str:
-    """The run's folder as a node sees it: on the shared storage when there is some."""
-    folder = told.storage[0].path if told.storage else nodes.under(node, "/var/lib/gpufleet")
-    return f"{folder}/runs/{run.name}"
+    """The run's folder as a node sees it: on storage that all nodes share, or on its own disk.
+
+    Not on a bucket, as Mountpoint for S3 shows it: checkpoints are renamed when they are whole, and metrics are
+    appended to; it does neither (mountpoint-s3, doc/SEMANTICS.md).
+    """
+    shared = (storage.path for storage in told.storage if storage.kind != "bucket")
+    return f"{next(shared, nodes.under(node, '/var/lib/gpufleet'))}/runs/{run.name}"
 
 
 def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
     """The shell line that runs the job's launcher on a node."""
     group = next(group for group in told.groups if group.name == node.group)
-    package = nodes.under(node, "/opt/gpufleet/current")
-    words = [told.environment.python, "-m", "training", "launch", file, "--attached", "--events", "--store", store]
+    words = ["-m", "training", "launch", file, "--attached", "--events", *(["--store", store] if store else [])]
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
     for setting in [*overrides, f"out={json.dumps(_out(told, node, run))}"]:
         words += ["--set", setting]
-    variables = shlex.join(f"{name}={value}" for name, value in group.variables.items())
-    return f"PYTHONPATH={shlex.quote(package)} exec env {variables} {shlex.join(words)}"
+    return rendezvous.python(told, node, words, group.variables)
 
 
 def _fetch(told: Handover, node: Node, run: Run) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from infra.handover import Access, Environment, Group, Handover, Node, Store
+from ops import rendezvous
+from ops.failure import Failure
 from ops.train import working
 
 
-def cluster(*nodes: str, **gpus: int) -> Handover:
-    """Nodes in the groups of these names; how many GPUs a node of each group has."""
+def cluster(*nodes: str, store: str = "control", **gpus: int) -> Handover:
+    """Nodes in the groups of these names; how many GPUs a node of each group has; which group keeps the store."""
     return Handover(
         stack="x",
         cloud="aws",
@@ -22,7 +26,7 @@ def cluster(*nodes: str, **gpus: int) -> Handover:
             for name, many in gpus.items()
         ),
         storage=(),
-        store=Store(host="control", address="127.0.0.1"),
+        store=Store(host=store, address="10.0.0.9", port=29_400),
         environment=Environment(python="/p"),
     )
 
@@ -37,6 +41,22 @@ def test_a_head_without_gpus_is_no_rank() -> None:
 
 def test_where_no_group_has_gpus_all_nodes_are_ranks() -> None:
     assert at_work(cluster("node", "node", node=0)) == ["node-0", "node-1"]
+
+
+def test_the_keeper_of_the_store_is_no_rank_where_others_are() -> None:
+    assert at_work(cluster("head", "node", store="head", head=0, node=0)) == ["node-1"]
+    assert at_work(cluster("node", "node", store="node", node=0)) == ["node-0", "node-1"]
+
+
+def test_a_job_of_one_node_needs_no_store() -> None:
+    with rendezvous.store(cluster("dev", store="", dev=1), members=1) as address:
+        assert address == ""
+
+
+@pytest.mark.parametrize(("store", "says"), [("", "do not reach each other"), ("head", "no node of head is up")])
+def test_a_store_that_nobody_can_keep_is_told(store: str, says: str) -> None:
+    with pytest.raises(Failure, match=says), rendezvous.store(cluster("a", "a", store=store, a=1), members=2):
+        pass
 
 
 def test_a_head_does_not_stand_in_for_workers_that_are_not_there() -> None:

@@ -1,0 +1,65 @@
+"""The rendezvous store of a job: outside the job, so that no node is the one that must not be lost."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from infra.handover import Handover, Node
+from ops import nodes
+from ops.failure import Failure
+
+HERE = "control"  # the handover's word for this computer
+
+
+@contextmanager
+def store(told: Handover, members: int) -> Iterator[str]:
+    """Serves it where the handover says, and yields HOST:PORT; empty for a job of one node, which needs none.
+
+    Behind SSH its standard input is its lease: with the connection, or with us, it ends. Raises Failure.
+    """
+    if members == 1 and told.store.host != HERE:
+        yield ""
+        return
+    process = subprocess.Popen(
+        _command(told),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C reaches us alone: the job needs its store to stop with a checkpoint
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        if not first:
+            raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
+        at = json.loads(first)
+        yield f"{at['address']}:{at['port']}"
+    finally:
+        process.stdin.close()  # its lease: it ends by itself
+        process.wait()
+
+
+def _command(told: Handover) -> list[str]:
+    """Raises Failure where nobody can run it."""
+    asked = ["-m", "training", "store", "--bind", told.store.address, "--port", str(told.store.port)]
+    if told.store.host == HERE:
+        return [sys.executable, *asked]
+    if not told.store.host:
+        raise Failure(f"the nodes of {told.stack} do not reach each other: jobs need a group with `fabric: required`")
+    keeper = next((node for node in told.nodes if node.group == told.store.host), None)
+    if keeper is None:
+        raise Failure(f"no node of {told.store.host} is up, which keeps the rendezvous store of {told.stack}")
+    return nodes.ssh(told, keeper, python(told, keeper, asked))
+
+
+def python(told: Handover, node: Node, words: list[str], variables: Mapping[str, str] | None = None) -> str:
+    """The shell line that runs the training package on a node. variables: of its environment."""
+    settings = [f"{name}={value}" for name, value in (variables or {}).items()]
+    package = nodes.under(node, "/opt/gpufleet/current")
+    return f"PYTHONPATH={shlex.quote(package)} exec env {shlex.join([*settings, told.environment.python, *words])}"
