@@ -142,6 +142,9 @@ def up(
     stack: Stack,
     yes: Yes = False,
     wait: Annotated[bool, typer.Option(help="until the nodes are there, configured and proven ready")] = True,
+    renew: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP", help="end this group's nodes and ask for all of them anew")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Create or repair a stack's nodes, configure them and prove them ready. Names the price first, and asks."""
@@ -156,7 +159,7 @@ def up(
         return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}?")
 
     phases = Phases(Console(), quiet=as_json)
-    told = command.up(Project.find(), stack, phases, agreed, wait=wait)
+    told = command.up(Project.find(), stack, phases, agreed, wait=wait, renew=renew or ())
     if as_json:
         print(json.dumps({"stack": stack, "phases": phases.as_json(), "cluster": told.model_dump()}, indent=1))
 

@@ -54,6 +54,10 @@ class Cloud(Protocol):
         """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
         ...
 
+    def renew(self, group: str) -> str:
+        """Ends what is left of a group that its cloud never refills; returns what that was. Raises Failure."""
+        ...
+
     def fall_back(self) -> list[str]:
         """Buys what the plan names for want of something cheaper; a line for each purchase."""
         ...

@@ -11,6 +11,7 @@ from infra.handover import Handover
 from infra.plan.plan import Finding, Plan
 from ops import recovery
 from ops.clouds import Discovered
+from ops.failure import Failure
 from ops.phases import Phase
 from ops.project import Project
 from ops.recovery import Row, State
@@ -38,6 +39,9 @@ class Cloud:
 
     def delivered(self) -> None:
         """Nothing: a site gives all of its nodes, or the engine has failed."""
+
+    def renew(self, group: str) -> str:
+        raise Failure(f"--renew {group}: `up` makes lost nodes of this computer again by itself", code=2)
 
     def fall_back(self) -> list[str]:
         return []

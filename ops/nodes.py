@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 from infra.handover import Handover, Node
 
+LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
 CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
 
 

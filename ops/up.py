@@ -17,7 +17,7 @@ from ops import clouds, cluster, command, engine, nodes, plan, recovery
 from ops.clouds import Cloud
 from ops.engine import Engine
 from ops.failure import Failure
-from ops.nodes import NodeState
+from ops.nodes import LOST, NodeState
 from ops.phases import Phases
 from ops.plan import Planned
 from ops.project import Project
@@ -32,12 +32,18 @@ SPOT_SECONDS = 300.0  # spot capacity that is there at all comes within a minute
 
 
 def up(
-    project: Project, stack: str, phases: Phases, agreed: Callable[[Planned], bool], *, wait: bool = True
+    project: Project,
+    stack: str,
+    phases: Phases,
+    agreed: Callable[[Planned], bool],
+    *,
+    wait: bool = True,
+    renew: Sequence[str] = (),
 ) -> Handover:
     """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended.
 
     agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
-    configured and proven ready; without it, they configure themselves.
+    configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew.
     """
     decided = cluster.decide(cluster.read(project, stack))
     cloud = clouds.of(project, decided)
@@ -49,6 +55,8 @@ def up(
                 raise Failure("nothing was created")
             _heed(planned, cloud.checked(), phases)
             rows = planned.document["resources"]
+            for group in renew:
+                phases.note(cloud.renew(group))
             if wait:
                 cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
         told = _declare(project, decided, cloud, rows, phases)
@@ -137,6 +145,8 @@ def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
             if not waiting:
                 phase.say(f"{len(states) + len(now.others)} here")
                 return now.told
+            if any(each.state == LOST for each in waiting):
+                break
             waited = time.monotonic() - began
             if waited > ARRIVE_SECONDS:
                 break
@@ -146,7 +156,8 @@ def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
                     phases.note(line)
             time.sleep(ARRIVE_ASK_SECONDS)
         if lost := [each for each in waiting if each.state != "unconfigured"]:
-            raise Failure(*(f"{each.name} is {each.state}: {each.reason}" for each in lost))
+            gone = [each for each in lost if each.state == LOST] or lost  # the rest may only be on its way
+            raise Failure(*(f"{each.name} is {each.state}: {each.reason}" for each in gone))
         return now.told
 
 

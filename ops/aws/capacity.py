@@ -1,4 +1,4 @@
-"""What `up` does when a fleet is not to be had: the request withdrawn, or on demand instead of spot.
+"""What `up` does when a fleet is not to be had, or not whole any more: the request withdrawn, or on demand for spot.
 
 Sources: EC2 API, CreateFleet and DescribeFleets (an instant fleet without capacity is made all the same, without
 instances, and never filled; it tells what it launched and why not more) and DeleteFleets (one of these takes its
@@ -24,7 +24,7 @@ def delivered(account: Account, plan: AwsPlan) -> None:
     """
     said = []
     for group in plan.groups:
-        if isinstance(group.capacity, Gang) and group.capacity.fleet_type == "instant":
+        if refills_never(group):
             for fleet in _described(account, _fleets(account, plan, group)):
                 launched = sum(len(each["InstanceIds"]) for each in fleet.get("Instances", ()))
                 if launched < group.count:
@@ -34,6 +34,26 @@ def delivered(account: Account, plan: AwsPlan) -> None:
         again = f"`gpufleet up {plan.stack}` asks again; another zone, type or market in the stack file may have them"
         rest = f"nothing of it is left; what else the stack has costs on until `gpufleet down {plan.stack}`"
         raise Failure(*said, f"the request is withdrawn: {again}", rest)
+
+
+def renew(account: Account, plan: AwsPlan, name: str) -> str:
+    """Ends what is left of a gang that AWS does not refill, so that it is asked for anew, whole; says what ended.
+
+    Raises Failure for a group that is none.
+    """
+    group = next((each for each in plan.groups if each.name == name), None)
+    if group is None or not refills_never(group):
+        gangs = ", ".join(each.name for each in plan.groups if refills_never(each)) or "none"
+        raise Failure(f"--renew {name}: is no group that is bought at once, of which {plan.stack} has {gangs}", code=2)
+    left = [each for each in instances(account, plan.tags) if _of(group, each)]
+    if fleets := _fleets(account, plan, group):
+        account.client("ec2").delete_fleets(FleetIds=fleets, TerminateInstances=True)
+    return f"{name}: {len(left)} of {group.count} nodes ended, all of them are asked for anew"
+
+
+def refills_never(group: AwsGroupPlan) -> bool:
+    """Whether AWS starts no other node for one that has ended."""
+    return isinstance(group.capacity, Gang) and group.capacity.fleet_type == "instant"
 
 
 def fall_back(account: Account, plan: AwsPlan) -> Iterator[str]:

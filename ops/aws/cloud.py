@@ -60,6 +60,10 @@ class Cloud:
         with answers(self.account):
             capacity.delivered(self.account, self.plan)
 
+    def renew(self, group: str) -> str:
+        with answers(self.account):
+            return capacity.renew(self.account, self.plan, group)
+
     def fall_back(self) -> list[str]:
         with answers(self.account):
             return list(capacity.fall_back(self.account, self.plan))

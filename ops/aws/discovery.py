@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from infra.clouds.tags import ENTRANCE
-from infra.handover import Handover, Node
+from infra.handover import Handover, Node, Store
 from infra.plan.aws import AwsPlan
 from ops import nodes
-from ops.aws import host_keys
+from ops.aws import capacity, host_keys
 from ops.aws.account import Account
 from ops.aws.tagged import Instance, instances
 from ops.clouds import Discovered
-from ops.nodes import NodeState
+from ops.nodes import LOST, NodeState
 
 SSH_PORT = 22
 
@@ -31,8 +31,15 @@ def discover(account: Account, plan: AwsPlan, told: Handover) -> Discovered:
     door = _node(plan, told, entrance, keys, None) if entrance else None
     made = [door if each is entrance and door else _node(plan, told, each, keys, door) for each in reachable]
     others = [_waiting(plan, each) for each in found if each not in reachable]
-    whole = told.model_copy(update={"nodes": tuple(sorted(made, key=lambda node: _order(plan, node.group)))})
+    in_order = tuple(sorted(made, key=lambda node: _order(plan, node.group)))
+    whole = told.model_copy(update={"nodes": in_order, "store": _store(plan, told, reachable)})
     return Discovered(whole, (*others, *_missing(plan, found)))
+
+
+def _store(plan: AwsPlan, told: Handover, reachable: Sequence[Instance]) -> Store:
+    """Of a fleet, the first member runs it: only now is its address known."""
+    members = (each.private_address for each in reachable if _group(plan, each) == told.store.host)
+    return told.store.model_copy(update={"address": told.store.address or next(members, "")})
 
 
 def _node(plan: AwsPlan, told: Handover, instance: Instance, keys: Mapping[str, str], door: Node | None) -> Node:
@@ -91,5 +98,10 @@ def _missing(plan: AwsPlan, found: Sequence[Instance]) -> Iterable[NodeState]:
     here = [_group(plan, each) for each in found if each.state in {"pending", "running"}]
     for group in plan.groups:
         if (number := here.count(group.name)) < group.count:
-            reason = f"{number} of {group.count} nodes: AWS has given no more yet"
-            yield NodeState(group.name, group.name, "", "missing", reason)
+            told = f"{number} of {group.count} nodes"
+            if capacity.refills_never(group):
+                again = f"`gpufleet up {plan.stack} --renew {group.name}` ends the others and asks for all anew"
+                reason = f"{told}: AWS starts none in the place of one that has ended; {again}"
+                yield NodeState(group.name, group.name, "", LOST, reason)
+            else:
+                yield NodeState(group.name, group.name, "", "missing", f"{told}: AWS has given no more yet")
