@@ -10,7 +10,13 @@ from pathlib import Path
 from tools.phases import CommandError, PhaseError, Skipped, command
 
 SSH = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server"}
-MACHINES = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", "ip": "iproute2", "gpg": "gnupg"}
+MACHINES = {
+    "systemd-nspawn": "systemd-container",
+    "mmdebstrap": "mmdebstrap",
+    "ip": "iproute2",
+    "gpg": "gnupg",
+    "nft": "nftables",  # security groups around stand-in instances
+}
 
 Working = Callable[[str], None]
 

@@ -41,9 +41,19 @@ class Life:
         assert not (check and command.returncode), printed + complained
         return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
 
+    def train(self, job: str) -> dict[str, Any]:
+        """Runs a job to its end and returns its result."""
+        with self._run(["train", job, "--stack", self.stack, "--json"]) as command:
+            printed, complained = command.communicate()
+        assert not command.returncode, complained
+        return json.loads(printed)
+
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return self._run([arguments[0], self.stack, *arguments[1:]], **environment)
+
+    def _run(self, words: list[str], **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "ops", arguments[0], self.stack, *arguments[1:]],
+            [sys.executable, "-m", "ops", *words],
             cwd=self.root,
             env={**self.pulumi.environment, **environment},
             stdin=subprocess.DEVNULL,
@@ -86,6 +96,12 @@ class Life:
 @contextmanager
 def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
     """A shipped stack under another name, on a cloud of its own."""
+    with life_of(pulumi, shipped_cluster(shipped), stack) as one:
+        yield one
+
+
+def shipped_cluster(shipped: str) -> dict[str, Any]:
+    """What a shipped stack asks for, without what only its owner's account has."""
     text = (REPOSITORY / "stacks" / f"Pulumi.{shipped}.yaml").read_text()
     asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
     if "eks" not in asked:  # whose version chooses the image
@@ -93,6 +109,12 @@ def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
     for group in asked["nodes"]:
         if group.get("market", {}).get("kind") == "reservation":  # the new account has none
             del group["market"]
+    return asked
+
+
+@contextmanager
+def life_of(pulumi: EngineRunner, asked: dict[str, Any], stack: str) -> Iterator[Life]:
+    """A stack of this cluster, on a cloud of its own."""
     file = pulumi.root / "stacks" / f"Pulumi.{stack}.yaml"
     file.write_text(yaml.safe_dump({"config": {"gpufleet:cluster": asked}}))
     cloud = pulumi.root / f"{stack}.sqlite"

@@ -1,0 +1,71 @@
+"""Security groups as nftables rules: what EC2 does at a machine's interface, done in front of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from aws_cloud.kinds_ec2 import INTERFACE
+from aws_cloud.store import Row, Store
+
+RULES = {"saddr": "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+         "daddr": "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"}  # fmt: skip
+METADATA = "169.254.169.254"
+
+TABLE = """table ip groups
+delete table ip groups
+table ip groups {{
+  chain in {{
+    type filter hook input priority 0; policy drop;
+    ct state established,related accept
+    iifname lo accept
+    {ingress}
+  }}
+  chain out {{
+    type filter hook output priority 0; policy drop;
+    ct state established,related accept
+    oifname lo accept
+    {egress}
+  }}
+}}
+"""
+
+
+def ruleset(store: Store, machine: Row) -> str:
+    """The rules of a machine's groups. A peer group is the private addresses of whatever is in it now.
+
+    Groups are stateful: an answer passes (EC2 User Guide, "Security group connection tracking"), and the metadata
+    service is never filtered.
+    """
+    groups = set(machine.outputs["vpcSecurityGroupIds"])
+    members = _members(store.of(INTERFACE))
+    ingress, egress = (
+        "\n    ".join(
+            line
+            for row in store.of(kind)
+            if row.inputs["securityGroupId"] in groups
+            for line in _lines(row.inputs, side, members)
+        )
+        for side, kind in RULES.items()
+    )
+    return TABLE.format(ingress=ingress, egress=egress)
+
+
+def _members(interfaces: Sequence[Row]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in interfaces:
+        for group in row.inputs["securityGroups"]:
+            found.setdefault(group, []).append(row.outputs["privateIp"])
+    return {group: sorted(filter(None, addresses)) for group, addresses in found.items()}
+
+
+def _lines(rule: Mapping[str, Any], side: str, members: Mapping[str, list[str]]) -> Iterator[str]:
+    """None for a peer group without members, and for IPv6, which these machines have not."""
+    peers = [rule["cidrIpv4"]] if rule.get("cidrIpv4") else members.get(rule.get("referencedSecurityGroupId", ""), [])
+    if not peers:
+        return
+    peer = "" if peers == ["0.0.0.0/0"] else f"ip {side} {{ {', '.join(peers)} }} "
+    if rule["ipProtocol"] == "-1":
+        yield f"{peer}accept"
+    else:
+        yield f"{peer}{rule['ipProtocol']} dport {int(rule['fromPort'])}-{int(rule['toPort'])} accept"
