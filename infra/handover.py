@@ -23,7 +23,7 @@ class _Told(BaseModel):
 class Access(_Told):
     """How to log in; both files are on the controlling computer.
 
-    key_file: the private key of the key pair, empty where no login key is known to the nodes.
+    key_file: the private key that people and playbooks log in with; empty where nobody does, as on Kubernetes.
     """
 
     user: str

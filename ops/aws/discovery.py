@@ -71,7 +71,8 @@ def _session(plan: AwsPlan, told: Handover, instance: Instance) -> str:
     let_in += ["--instance-os-user", told.access.user, "--ssh-public-key", key]
     carry = ["aws", "ssm", "start-session", *at, "--target", instance.id]
     carry += ["--document-name", "AWS-StartSSHSession", "--parameters", "portNumber=%p"]
-    return f"{shlex.join(let_in)} >/dev/null && exec {shlex.join(carry)}"
+    both = f"{shlex.join(let_in)} >/dev/null && exec {shlex.join(carry)}"
+    return f"sh -c {shlex.quote(both)}"  # ssh puts an `exec` before it, after which no second command would come
 
 
 def _group(plan: AwsPlan, instance: Instance) -> str:

@@ -23,6 +23,7 @@ def ensure_key(key_file: Path, public_key: str | None) -> None:
         )
     elif own := _private_half(public_key):
         key_file.symlink_to(own)
+        Path(f"{key_file}.pub").symlink_to(f"{own}.pub")  # EC2 Instance Connect is given this half
     else:
         raise Failure(
             f"cluster.access.public_key: its private half is not on this computer: link it to {key_file}, "

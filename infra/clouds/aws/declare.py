@@ -179,7 +179,7 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     place = root / ".gpufleet" / plan.cloud / plan.stack
     login = handover.Access(
         user=plan.access.user,
-        key_file=str(place / "key") if plan.access.key_pair else "",
+        key_file="" if plan.eks else str(place / "key"),  # Session Manager needs a key of people's, too
         known_hosts_file=str(place / "known_hosts"),
     )
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})

@@ -35,11 +35,13 @@ def test_a_node_is_told_the_same_storage_as_people_are(graph_of: Rendered) -> No
     assert Handover.model_validate(boot["handover"]).storage == told(graph_of("fabric")).storage
 
 
-@pytest.mark.parametrize(("name", "known"), [("fabric", True), ("alone", True), ("block", False), ("eks", False)])
-def test_a_key_file_is_told_where_nodes_know_a_login_key(graph_of: Rendered, name: str, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "pair", "file"), [("fabric", True, True), ("block", False, True), ("eks", False, False)]
+)
+def test_a_key_file_is_told_wherever_people_log_in(graph_of: Rendered, name: str, pair: bool, file: bool) -> None:
     graph = graph_of(name)
 
-    assert bool(told(graph).access.key_file) == bool(graph.of("KeyPair")) == known
+    assert (bool(graph.of("KeyPair")), bool(told(graph).access.key_file)) == (pair, file)
 
 
 @pytest.mark.parametrize("name", ["fabric", "spot", "alone"])
