@@ -32,5 +32,5 @@ __all__ = ["RULES", "Resource", "ResourceRule", "Rule", "Stack", "StackRule", "c
 
 # Importing them registers their rules.
 _ = addresses, buckets, cost, credentials, deletion, disks, fleets, iam, metadata
-_ = alicloud_keeping, alicloud_network, pods, alicloud_nodes
-_ = kubernetes, network, providers, sharing, ssh, tags, user_data
+_ = alicloud_keeping, alicloud_network, alicloud_nodes
+_ = kubernetes, network, pods, providers, sharing, ssh, tags, user_data
