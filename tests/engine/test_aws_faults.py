@@ -62,12 +62,17 @@ def kinds(account: Account) -> Counter[str]:
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (
+        pytest.param(
             f"throttle:{VPC}",
             "creating Vpc (vpc): api error RequestLimitExceeded: exceeded maximum number of attempts, 25",
+            marks=pytest.mark.drill,
         ),
         (f"capacity:{INSTANCE}", "creating Instance (head): api error InsufficientInstanceCapacity"),
-        (f"timeout:{SUBNET}", "timeout while waiting for state to become 'available' (last state: 'pending')"),
+        pytest.param(
+            f"timeout:{SUBNET}",
+            "timeout while waiting for state to become 'available' (last state: 'pending')",
+            marks=pytest.mark.drill,
+        ),
     ],
 )
 def test_a_fault_is_told_and_the_next_up_goes_on(account: Account, fault: str, told: str) -> None:
@@ -78,12 +83,14 @@ def test_a_fault_is_told_and_the_next_up_goes_on(account: Account, fault: str, t
     assert kinds(account) == WHOLE
 
 
+@pytest.mark.drill
 def test_a_few_refusals_for_too_many_requests_are_no_error(account: Account) -> None:
     account.suffering(f"throttle=3:{SUBNET}").up(STACK)
     assert account.store.faults("throttle", SUBNET) == 3
     assert kinds(account) == WHOLE
 
 
+@pytest.mark.drill
 def test_a_gang_without_capacity_comes_up_empty_and_stays_so(account: Account) -> None:
     """As AWS and its provider do: who brings a cluster up must count its machines."""
     account.suffering(f"capacity:{FLEET}").up(STACK)
@@ -91,6 +98,7 @@ def test_a_gang_without_capacity_comes_up_empty_and_stays_so(account: Account) -
     assert kinds(account) == WHOLE - Counter({INSTANCE: 2})
 
 
+@pytest.mark.drill
 def test_what_no_state_knows_is_imported_by_its_id_and_not_made_again(account: Account) -> None:
     account.suffering(f"lose:{VPC}").up(STACK, check=False)  # the provider dies before it answers
     (lost,) = account.store.of(VPC)

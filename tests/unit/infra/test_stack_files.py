@@ -86,6 +86,7 @@ def test_an_aliased_part_is_read_twice(project: Project) -> None:
         "cloud: local\nisolation: process\nnodes:\n- {name: a, count: &many 3}\n- {name: b, count: *many}"
     )
 
+    assert isinstance(file.spec, LocalSpec)
     assert [group.count for group in file.spec.nodes] == [3, 3]
 
 
