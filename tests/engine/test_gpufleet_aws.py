@@ -35,6 +35,7 @@ def test_a_key_that_is_not_here_is_told_before_anything_is_made(dev: Life) -> No
     assert dev.store.rows() == []
 
 
+@pytest.mark.drill
 def test_nodes_that_aws_does_not_have_are_named_and_no_longer_asked_for(dev: Life) -> None:
     answer = dev("up", "--yes", "--no-wait", check=False, AWS_CLOUD_FAULTS="capacity:aws:ec2/fleet:Fleet")
 
