@@ -179,7 +179,8 @@ def test_a_silent_host_is_woken_by_its_bmc(hall: Hall) -> None:
     host, woken = hall.hosts[1], hall.pulumi.root / "woken"
     listen = f"import socket, time; s = socket.create_server(({host.address!r}, {PORT})); time.sleep(20)"
     wake = (
-        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {listen!r}]); "
+        f"import subprocess, sys; "
+        f"subprocess.Popen([sys.executable, '-c', {listen!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
         f"open({str(woken)!r}, 'w').write(' '.join(sys.argv[1:]))"
     )
     hall.describe(power={"wake": [sys.executable, "-c", wake, "{host}", "{bmc}"]})
