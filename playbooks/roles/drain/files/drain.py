@@ -48,4 +48,4 @@ def main(file, seconds):
     print("\n".join(map(str, sorted(asked))))
 
 
-main(Path(sys.argv[1]), float(sys.argv[2]))
+main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -60,7 +60,7 @@ def apply(layout):
         for gpu in gpus:
             cut(gpu, layout)
     finally:
-        systemctl("start", aside)
+        systemctl("start", aside, "--no-block")  # they are ordered after the unit that we may be
 
 
 def cut(gpu, layout):
@@ -78,9 +78,9 @@ def is_active(name):
     return subprocess.run(["systemctl", "--quiet", "is-active", name], check=False).returncode == 0
 
 
-def systemctl(verb, names):
+def systemctl(verb, names, *options):
     if names:
-        subprocess.run(["systemctl", verb, *names], check=True)
+        subprocess.run(["systemctl", *options, verb, *names], check=True)
 
 
 if __name__ == "__main__":

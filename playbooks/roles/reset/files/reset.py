@@ -24,10 +24,11 @@ PLACES = (
     "/usr/local/sbin",
     "/usr/share/keyrings",
 )
-FOLDERS = ("/etc/gpufleet", "/opt/gpufleet", "/var/lib/gpufleet")
+FOLDERS = ("/etc/gpufleet", "/opt/gpufleet", "/usr/local/lib/gpufleet", "/var/cache/gpufleet", "/var/lib/gpufleet")
 SIGNED, GENERATED = ("/etc/nccl.conf",), ("/etc/cdi/nvidia.yaml",)
 DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
+DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
 
 
 def run(*command):
@@ -58,10 +59,14 @@ def files():
     found += [file for file in signed if file.read_text().startswith("# Written by gpufleet")]
     for file in found:
         file.unlink()
-    gone = [folder for folder in map(Path, FOLDERS) if folder.exists()]
-    for folder in gone:
-        shutil.rmtree(folder)
-    return [str(path) for path in sorted(found + gone)]
+    folders = [folder for folder in map(Path, FOLDERS) if folder.is_dir()]
+    inside = [path for folder in folders for path in folder.iterdir() if path != DISK_KEYS]
+    for path in inside:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for folder in folders:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    return [str(path) for path in sorted(found + inside)]
 
 
 def container_settings():
