@@ -109,15 +109,20 @@ def test_a_kernel_that_came_without_its_driver_gets_it_before_the_next_boot(node
     assert node.run(f"modinfo -k {NEXT_KERNEL} -F version nvidia") == NOW
 
 
-def test_a_reset_asks_first_then_leaves_nothing_of_ours_and_is_no_end(node: GpuMachine) -> None:
+def test_a_reset_asks_first_then_leaves_nothing_of_ours_but_the_keys_of_disks(node: GpuMachine) -> None:
+    node.run("mkdir /etc/gpufleet/keys && touch /etc/gpufleet/keys/kept")
+
     asked = node.play("reset.yml")
     gone, again = (node.play("reset.yml", reset_confirmed="gpus") for _ in range(2))
-    left = node.run('find /etc /opt /usr/local /usr/share/keyrings /var/lib -name "*gpufleet*"')
+    left = node.run(
+        'find /etc /opt /usr/local /usr/share/keyrings /var/lib -name "*gpufleet*" | sort; ls /etc/gpufleet/*'
+    )
     installed = node.run('dpkg-query -W -f "\\${Package} \\${db:Status-Abbrev}\n" | grep "nvidia.* .i"', fails=True)
     back = node.play()
 
     assert "confirm it with -e reset_confirmed=gpus" in asked.output
     assert gone.code == 0, gone.output
     assert (again.code, again.changed) == (0, 0), again.output
-    assert (left, installed) == ("/etc/ssh/sshd_config.d/gpufleet.conf", "")
+    assert left.split() == ["/etc/gpufleet", "/etc/ssh/sshd_config.d/gpufleet.conf", "kept"], "a disk's key must stay"
+    assert installed == ""
     assert back.code == 0, back.output

@@ -65,13 +65,13 @@ def test_what_was_removed_by_hand_comes_back(node: GpuMachine) -> None:
 
 def test_the_installer_does_not_run_under_a_job(node: GpuMachine) -> None:
     node.run(f"mv {LEFT[fabric(node)]} /root/aside")
-    node.computes(4711)
+    node.computes(1)
 
     refused = node.play()
     node.computes()
     node.run(f"mv /root/aside {LEFT[fabric(node)]}")
 
-    assert "busy: process 4711 computes on a GPU, and" in refused.output
+    assert "busy: process 1 computes on a GPU, and" in refused.output
 
 
 def test_an_archive_that_is_another_is_not_unpacked(node: GpuMachine) -> None:

@@ -49,20 +49,23 @@ def test_slices_come_back_with_the_next_boot(node: GpuMachine) -> None:
 
 def test_only_the_gpu_that_is_cut_otherwise_is_cut_anew_and_never_under_a_job(node: GpuMachine) -> None:
     node.run("nvidia-smi mig -i 1 -dgi")
-    node.computes(4711)
+    node.computes(1)
 
     refused = node.play()
     node.computes()
     healed = node.play()
 
-    assert "process 4711 computes on a GPU, and GPU 1 must be cut into 4g.40gb, 2g.20gb, 1g.10gb" in refused.output
+    assert "process 1 computes on a GPU, and GPU 1 must be cut into 4g.40gb, 2g.20gb, 1g.10gb" in refused.output
     assert healed.code == 0, healed.output
     assert sorted(cut(node)) == sorted(CUT.mig * 2)
     assert node.run("systemctl is-active nvidia-dcgm nvidia-dcgm-exporter").split() == ["active", "active"]
 
 
 def test_gpus_are_whole_again_when_the_stack_asks_for_no_slices(node: GpuMachine) -> None:
-    played = node.play(mig_layout=[])
+    told = node.site.handover
+    whole = [{**group, "mig": []} for group in told["groups"]]
+
+    played = node.play(handover={**told, "groups": whole})
 
     assert played.code == 0, played.output
     assert cut(node) == []

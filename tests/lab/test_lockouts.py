@@ -1,9 +1,11 @@
-"""Wrong settings of sshd and of the packet filter: each is tried, proven wrong by a new login, and taken back."""
+"""Wrong settings of sshd and of the packet filter: each locks people out for a moment, and is taken back."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ def rule(line: str) -> dict[str, Any]:
     return {"hardening_ssh_from": ["192.0.2.0/24"], "hardening_peers": [], "hardening_rules": [line]}
 
 
-WRONG: dict[str, dict[str, Any]] = {
+LOCKING: dict[str, dict[str, Any]] = {
     "a user that does not exist": sshd(AllowUsers="nobody-at-all"),
     "a group that does not exist": sshd(AllowGroups="nobody-at-all"),
     "our user denied": sshd(DenyUsers="ops"),
@@ -42,14 +44,16 @@ WRONG: dict[str, dict[str, Any]] = {
     "another shell": sshd(ForceCommand="/bin/false"),
     "another root": sshd(ChrootDirectory="/var/empty"),
     "nobody may begin to log in": sshd(MaxStartups="1:100:1", LoginGraceTime=1, AllowUsers="x"),
-    "an option that there is not": sshd(PermitRootLogins="no"),
-    "a value that there is not": sshd(PermitRootLogin="perhaps"),
-    "a key exchange that there is not": sshd(KexAlgorithms="no-such-exchange"),
     "the wrong network": {"hardening_ssh_from": ["192.0.2.0/24"], "hardening_peers": []},
     "no network of this family": {"hardening_ssh_from": ["2001:db8::/32"], "hardening_peers": []},
     "only another port": rule("tcp dport 2222 accept"),
     "only another address": rule("ip daddr 192.0.2.1 accept"),
     "a reset": rule("tcp dport 22 reject with tcp reset"),
+}
+REFUSED: dict[str, dict[str, Any]] = {
+    "an option that there is not": sshd(PermitRootLogins="no"),
+    "a value that there is not": sshd(PermitRootLogin="perhaps"),
+    "a key exchange that there is not": sshd(KexAlgorithms="no-such-exchange"),
     "no such word": {**OPEN, "hardening_rules": ["tcp dport 22 permit"]},
     "no such set": {**OPEN, "hardening_rules": ["ip saddr @operators accept"]},
 }
@@ -75,6 +79,26 @@ def standing(node: GpuMachine) -> list[str]:
     return [file.read_text() if file.exists() else "" for file in files]
 
 
+@contextmanager
+def logins_under(node: GpuMachine, before: list[str]) -> Iterator[list[str]]:
+    """What logins of our own say while other settings than those of before hold."""
+    said: list[str] = []
+    over = threading.Event()
+
+    def log_in() -> None:
+        while not over.wait(0.2):
+            if standing(node)[:2] != before[:2]:
+                said.append(node.run("echo in", fails=True))
+
+    thread = threading.Thread(target=log_in)
+    thread.start()
+    try:
+        yield said
+    finally:
+        over.set()
+        thread.join()
+
+
 def logged_in(node: GpuMachine) -> str:
     """A login of its own, as soon as there is one."""
     until = time.monotonic() + 3 * REVERT_SECONDS
@@ -95,14 +119,28 @@ def test_right_settings_stay_and_are_not_set_twice(node: GpuMachine) -> None:
 
 
 @pytest.mark.drill
-@pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_settings_lock_nobody_out(node: GpuMachine, wrong: str) -> None:
+@pytest.mark.parametrize("wrong", LOCKING)
+def test_settings_that_lock_people_out_do_so_for_a_moment_only(node: GpuMachine, wrong: str) -> None:
     before = standing(node)
 
-    played = hardened(node, **WRONG[wrong])
+    with logins_under(node, before) as said:
+        played = hardened(node, **LOCKING[wrong])
+
+    assert "nobody could log in anew, so it was taken back" in played.output
+    assert [answer for answer in said if answer != "in"], f"they locked nobody out: {said}"
+    assert logged_in(node) == "in"
+    assert standing(node) == before
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("wrong", REFUSED)
+def test_settings_that_sshd_or_nft_refuse_never_hold(node: GpuMachine, wrong: str) -> None:
+    before = standing(node)
+
+    played = hardened(node, **REFUSED[wrong])
 
     assert played.code != 0, played.output
-    assert "hardening: " in played.output
+    assert "nobody could log in anew" not in played.output
     assert logged_in(node) == "in"
     assert standing(node) == before
 
@@ -115,6 +153,7 @@ def test_settings_whose_proof_never_comes_are_taken_back_after_a_reboot_too(node
         f"| python3 /usr/local/sbin/gpufleet-trial begin {REVERT_SECONDS}; systemctl --no-block reboot",
         fails=True,
     )
+    assert standing(node) != before
 
     assert logged_in(node) == "in"
     assert standing(node) == before
