@@ -113,7 +113,7 @@ class Gpus:
         self.mig, self.cut, self.said = program("mig"), cut, []
         self.mig.smi = self.smi
         self.mig.is_active = lambda name: name == "nvidia-dcgm"
-        self.mig.systemctl = lambda verb, names: self.said.append([verb, *names])
+        self.mig.systemctl = lambda verb, names, *_: self.said.append([verb, *names])
 
     def smi(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         if arguments[0].startswith("--query-gpu"):
