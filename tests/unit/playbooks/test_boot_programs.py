@@ -33,7 +33,7 @@ class Machine:
 
     def __init__(self, root: Path, there: dict[str, str]) -> None:
         self.disks, self.root, self.there, self.said = program("disks"), root, there, []
-        self.disks.KEYS = root / "keys"
+        self.disks.KEYS, self.disks.ARRAYS, self.disks.OPENED = root / "keys", root / "arrays", root / "opened"
         self.disks.run = self.run
         for device in there:
             (root / device).touch()

@@ -17,6 +17,7 @@ from pathlib import Path
 WANTED = Path("/etc/gpufleet/disks.json")
 KEYS = Path("/etc/gpufleet/keys")
 KEY_BYTES = 64
+ARRAYS, OPENED = Path("/dev/md"), Path("/dev/mapper")
 NOTHING_FOUND = 2  # blkid's exit code for a disk without any signature
 
 
@@ -44,7 +45,7 @@ def holds(device):
 
 
 def striped(each, disks):
-    array = Path("/dev/md", each["name"])
+    array = ARRAYS / each["name"]
     if array.exists():
         return array
     if all(holds(disk) == "linux_raid_member" for disk in disks):
@@ -59,7 +60,7 @@ def striped(each, disks):
 
 
 def opened(each, device):
-    plain = Path("/dev/mapper", each["name"])
+    plain = OPENED / each["name"]
     if plain.exists():
         return plain
     key = KEYS / each["name"]
