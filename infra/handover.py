@@ -6,12 +6,12 @@ Round trip: `Handover.model_validate(handover.to_json()) == handover`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from infra import catalog
-from infra.catalog import drivers
+from infra.catalog import Precision, drivers
 from infra.plan.plan import GroupPlan, StoragePlan
 from infra.plan.volumes import Scratch
 
@@ -99,7 +99,8 @@ class Group(_Told):
     fabric's driver and libraries to a node (infra/catalog/fabrics.csv), empty where nothing does. rdma: None where the
     cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's
     software, by distribution; a node takes what stands under its own. disks: what each node makes of its own disks.
-    mig: the slices that each of its GPUs is cut into.
+    mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, of which
+    training tells its share (MFU); without what the tables do not know.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Group(_Told):
     drivers: dict[str, dict[str, Any]] = {}
     disks: tuple[Disks, ...] = ()
     mig: tuple[str, ...] = ()
+    gpu_tflops: dict[str, float] = {}
 
     @classmethod
     def of(cls, plan: GroupPlan) -> Group:
@@ -129,6 +131,7 @@ class Group(_Told):
             drivers=_locks(plan.gpu),
             disks=(Disks.of(plan.scratch),) if plan.scratch else (),
             mig=plan.mig,
+            gpu_tflops=_peaks(plan.gpu),
         )
 
 
@@ -142,6 +145,13 @@ def _locks(gpu: str | None) -> dict[str, dict[str, Any]]:
         return {}
     rows = drivers.load().by_distribution(catalog.load().gpu(gpu))
     return {distribution: row.told() for distribution, row in rows.items()}
+
+
+def _peaks(gpu: str | None) -> dict[str, float]:
+    if gpu is None:
+        return {}
+    row = catalog.load().gpu(gpu)
+    return {name: peak for name in get_args(Precision) if (peak := row.dense_tflops(name)) is not None}
 
 
 class Storage(_Told):

@@ -32,10 +32,10 @@ def of_sample(model: nn.Module, data: DataSet, seed: int) -> float:
 
 
 def peak(compute: str, device: torch.device, node: Path = NODE) -> float | None:
-    """Operations a second of this node's GPU, dense, by its `gpu_tflops`; None without a GPU or without the fact."""
+    """Operations a second of this node's GPU, dense, by its group's `gpu_tflops`; None without a GPU or that fact."""
     if device.type != "cuda" or not node.is_file():
         return None
-    tflops = json.loads(node.read_text()).get("gpu_tflops", {}).get(compute)
+    tflops = json.loads(node.read_text()).get("group", {}).get("gpu_tflops", {}).get(compute)
     return tflops * 1e12 if tflops else None
 
 

@@ -7,7 +7,11 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from infra.catalog import load
 from infra.handover import Access, Environment, Group, Handover, Node, Storage, Store
+from infra.plan.plan import GroupPlan
+
+GPUS = (None, "T4", "H100-SXM5-80GB")
 
 HANDOVER = Handover(
     stack="local",
@@ -36,3 +40,13 @@ def test_numbers_that_the_engine_made_fractions_are_whole_again() -> None:
 def test_a_handover_of_another_version_is_refused() -> None:
     with pytest.raises(ValidationError, match="version"):
         Handover.model_validate({**HANDOVER.to_json(), "version": 2})
+
+
+def test_a_group_tells_the_peaks_of_its_gpu_that_the_tables_know() -> None:
+    told = {
+        gpu: Group.of(GroupPlan(name="g", count=1, gpu=gpu, gpus_per_node=8, fabric="tcp", nodes=())) for gpu in GPUS
+    }
+
+    assert told[None].gpu_tflops == {}
+    assert told["T4"].gpu_tflops == {"fp32": 8.1, "fp16": 65.0}
+    assert told["H100-SXM5-80GB"].gpu_tflops["bf16"] == load().gpu("H100-SXM5-80GB").bf16_dense_tflops

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from infra.handover import Group
 from training import data, flops, models, watch
 from training.config import Job
 from training.loop import train
@@ -75,7 +76,8 @@ def test_a_samples_operations_are_counted(small: Callable[..., Job]):
 
 def test_the_peak_is_the_nodes_own_fact(tmp_path: Path):
     node = tmp_path / "node.json"
-    node.write_text(json.dumps({"gpu_tflops": {"bf16": 989.4}}))
+    group = Group(name="trainer", count=1, gpu="H100", gpus_per_node=8, fabric="efa", gpu_tflops={"bf16": 989.4})
+    node.write_text(json.dumps({"group": group.model_dump()}))
 
     assert flops.peak("bf16", torch.device("cuda"), node) == pytest.approx(989.4e12)
     assert flops.peak("bf16", torch.device("cpu"), node) is None
