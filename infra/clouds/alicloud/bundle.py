@@ -9,7 +9,7 @@ from pathlib import Path
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_alicloud import oss
 
-from infra.clouds.aws.bundle import PROJECT, _kept, packed
+from infra.clouds.bundle import PROJECT, kept, packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Bundle(ComponentResource):
             f"{name}-object",
             bucket=args.bucket,
             key=f"bundles/{self.sha256}.tar",
-            source=str(_kept(content, args.folder / f"{self.sha256}.tar")),
+            source=str(kept(content, args.folder / f"{self.sha256}.tar")),
             content_type="application/x-tar",
             opts=ResourceOptions(parent=self),
         )

@@ -1,14 +1,7 @@
-"""What a node needs to configure itself: playbooks, training and locks, as one object of the stack's own bucket.
-
-The archive's name is its content's hash: a node asks for exactly the one that it was started with.
-"""
+"""The playbook bundle as one object of the stack's own bucket of S3, addressed by its content's hash."""
 
 from __future__ import annotations
 
-import io
-import re
-import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,11 +9,7 @@ from pathlib import Path
 from pulumi import ComponentResource, FileAsset, Input, Output, ResourceOptions
 from pulumi_aws import s3
 
-PROJECT = Path(__file__).resolve().parents[3]
-PARTS = ("playbooks", "training")
-LOCK, PLAYER = "requirements.txt", "ansible-core"
-ENTRY = re.compile(r"^(?P<name>[\w.-]+)==.*(?:\n[ \t].*)*\n", re.MULTILINE)
-NEEDED_BY = re.compile(r"^\s+# +(?:via )? *(\S+)", re.MULTILINE)
+from infra.clouds.bundle import PROJECT, kept, packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,57 +35,9 @@ class Bundle(ComponentResource):
             f"{name}-object",
             bucket=args.bucket,
             key=f"bundles/{self.sha256}.tar",
-            source=FileAsset(str(_kept(content, args.folder / f"{self.sha256}.tar"))),
+            source=FileAsset(str(kept(content, args.folder / f"{self.sha256}.tar"))),
             content_type="application/x-tar",
             opts=ResourceOptions(parent=self),
         )
         self.key = uploaded.key
         self.register_outputs({"key": self.key})
-
-
-def packed(project: Path) -> bytes:
-    """A tar archive that is the same for the same files, whoever packs it and when.
-
-    ansible.txt in it is the part of the lock that runs a playbook: what a node installs before it can install the rest.
-    """
-    lock = (project / LOCK).read_text()
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-
-        def add(name: str, content: bytes, mode: int = 0o644) -> None:
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), mode
-            tar.addfile(entry, io.BytesIO(content))
-
-        for file in _files(project):
-            mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
-            add(file.relative_to(project).as_posix(), file.read_bytes(), mode)
-        add(LOCK, lock.encode())
-        add("ansible.txt", "".join(needed(lock, PLAYER)).encode())
-    return archive.getvalue()
-
-
-def _files(project: Path) -> Iterator[Path]:
-    for part in PARTS:
-        for file in sorted((project / part).rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                yield file
-
-
-def needed(lock: str, package: str) -> list[str]:
-    """The entries of a hash-pinned lock for a package and for all that it needs, by the lock's own `# via` remarks."""
-    entries = {found["name"]: found[0] for found in ENTRY.finditer(lock)}
-    wanted = {package} & set(entries)
-    while more := {name for name, entry in entries.items() if wanted & set(NEEDED_BY.findall(entry))} - wanted:
-        wanted |= more
-    return [entry for name, entry in entries.items() if name in wanted]
-
-
-def _kept(content: bytes, file: Path) -> Path:
-    """The engine reads the archive from a file; one of this name has this content already."""
-    if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(".new")
-        fresh.write_bytes(content)
-        fresh.replace(file)
-    return file

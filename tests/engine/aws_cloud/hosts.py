@@ -30,7 +30,7 @@ from aws_cloud.image import Mirrors
 from aws_cloud.kinds_ec2 import INSTANCE
 from aws_cloud.kinds_services import BUCKET, OBJECT
 from aws_cloud.store import Row, Store
-from infra.clouds.aws.bundle import LOCK, PLAYER, PROJECT, needed
+from infra.clouds.bundle import LOCK, PLAYER, PROJECT, needed
 from infra.clouds.local import base, machine, sweep, wire
 from infra.clouds.local.failure import run
 from infra.clouds.local.site import NodeSpec, kernel_name

@@ -19,7 +19,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from rendered import inputs, script, the, trainer
 
-from infra.clouds.aws import bundle
+from infra.clouds import bundle
 from infra.graph import Graph
 
 Rendered = Callable[[str], Graph]
