@@ -55,6 +55,9 @@ class Cloud:
     def delivered(self) -> None:
         """Nothing: objects are there, or the engine has failed."""
 
+    def renew(self, group: str) -> str:
+        raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
+
     def fall_back(self) -> list[str]:
         return []
 
