@@ -19,7 +19,8 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
 
     What a killed deployment left is told to the engine first, so that it goes in the right order too.
     """
-    cloud, engine = clouds.of(project, decide(cluster.read(project, stack))), Engine(project, stack)
+    decided = decide(cluster.read(project, stack))
+    cloud, engine = clouds.of(project, decided), Engine(project, stack)
     if not engine.exists() and not cloud.strays(EMPTY):
         return False
     try:
@@ -34,6 +35,8 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
             if left := cloud.strays(EMPTY):
                 raise Failure("left behind, please report:", *left)
             phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")
+        for each in decided.remains:
+            phases.note(f"remains     {each}")
     except KeyboardInterrupt:
         raise Failure(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
     return True

@@ -90,8 +90,8 @@ def finding_line(planned: Planned, finding: dict[str, str]) -> str:
 def price_line(cost: Cost) -> str:
     """An hour, what it is made of, and what work costs."""
     parts = [f"{cost.hourly:,.2f} {cost.currency}/h"]
-    if len(priced := [item for item in cost.items if item.hourly]) > 1:
-        parts[0] += f" ({' + '.join(f'{item.name} {item.hourly:,.2f}' for item in priced)})"
+    if len(shares := cost.shares) > 1:
+        parts[0] += f" ({' + '.join(f'{name} {usd:,.2f}' for name, usd in shares.items())})"
     if cost.hourly_max > cost.hourly:
         parts.append(f"at most {cost.hourly_max:,.2f}")
     if cost.per_gpu_hour is not None:

@@ -6,15 +6,17 @@ not deployed yet. They leave out what this project's driver, NCCL and PyTorch bu
 Inferentia (trn, inf), Gaudi (dl) and AMD (g4ad). Prices are on-demand prices, each with its day; spot prices move by
 the hour, so those of spot.csv are observations, and told as such; none of Alibaba Cloud's was found. An empty cell
 means that no trustworthy figure was found; it is never filled with a guess. `gpufleet catalog refresh` writes the
-tables of AWS from AWS's own answers.
+tables of AWS from AWS's own answers, but for extras.csv: what stands beside the nodes on a bill, from pages that were
+read.
 """
 
 from infra.catalog.catalog import Catalog, Rate, UnknownGpu, UnknownName, UnknownRegion, UnknownType, load
-from infra.catalog.rows import FabricNeed, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
+from infra.catalog.rows import Extra, FabricNeed, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError
 
 __all__ = [
     "Catalog",
+    "Extra",
     "FabricNeed",
     "Gpu",
     "InstanceType",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from infra.catalog.rows import Gpu, InstanceType, Offering, Precision, Price, SpotPrice
+from infra.catalog.rows import Extra, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError, read, twice
 
 
@@ -58,6 +58,7 @@ class Catalog:
     gpus: tuple[Gpu, ...]
     prices: tuple[Price, ...]
     offerings: tuple[Offering, ...] = ()
+    extras: tuple[Extra, ...] = ()
     spot: tuple[SpotPrice, ...] = ()
 
     def __post_init__(self) -> None:
@@ -134,6 +135,10 @@ class Catalog:
     def _offering_regions(self) -> Set[str]:
         return {offering.region for offering in self.offerings}
 
+    def extra(self, item: str, region: str) -> Extra | None:
+        """What something beside the nodes costs, None where no price is known."""
+        return next((extra for extra in self.extras if (extra.item, extra.region) == (item, region)), None)
+
     def spot_prices(self, type_name: str, region: str) -> tuple[SpotPrice, ...]:
         """What the type cost as spot in each zone that was watched."""
         return tuple(price for price in self.spot if (price.type, price.region) == (type_name, region))
@@ -164,6 +169,7 @@ def load(folder: Path = Path(__file__).parent) -> Catalog:
         prices=read(folder / "prices.csv", Price),
         offerings=read(folder / "offerings.csv", Offering),
         spot=read(folder / "spot.csv", SpotPrice),
+        extras=read(folder / "extras.csv", Extra),
     )
 
 
@@ -174,6 +180,8 @@ def _duplicates(catalog: Catalog) -> Iterator[str]:
     yield from (f"prices.csv: {name} in {region} stands there twice" for name, region in keys)
     keys = twice((offering.type, offering.region) for offering in catalog.offerings)
     yield from (f"offerings.csv: {name} in {region} stands there twice" for name, region in keys)
+    keys = twice((extra.item, extra.region) for extra in catalog.extras)
+    yield from (f"extras.csv: {item} in {region} stands there twice" for item, region in keys)
     zones = twice((price.type, price.zone_id) for price in catalog.spot)
     yield from (f"spot.csv: {name} in {zone} stands there twice" for name, zone in zones)
 

@@ -78,7 +78,7 @@ def merge(old: Catalog, new: Answers) -> Merged:
     changes = (*type_changes, *price_changes, *offering_changes, *spot_changes)
     rows = len(new.types) + len(new.prices) + len(new.offerings) + len(new.spot)
     fresh = sum(change.kind in ("new", "changed") for change in changes)
-    catalog = Catalog(types=types, gpus=old.gpus, prices=prices, offerings=offerings, spot=spot)
+    catalog = Catalog(types=types, gpus=old.gpus, prices=prices, offerings=offerings, spot=spot, extras=old.extras)
     return Merged(catalog=catalog, changes=changes, confirmed=rows - fresh)
 
 

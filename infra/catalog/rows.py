@@ -133,6 +133,26 @@ class Price:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Extra:
+    """One row of extras.csv: what one of something beside the nodes costs in a region, as long as it is there.
+
+    item: as a plan's bill calls it. usd: for so many `hours`: 1, or the 730 of a month. date: the day the source was
+    read.
+    """
+
+    item: str
+    region: str
+    usd: float
+    hours: int
+    source: str
+    date: date
+
+    @property
+    def usd_per_hour(self) -> float:
+        return self.usd / self.hours
+
+
+@dataclass(frozen=True, kw_only=True)
 class Offering:
     """One row of offerings.csv: a region that has a type, and where in it.
 

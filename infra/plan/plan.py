@@ -128,6 +128,10 @@ class CostItem:
     source: str
 
 
+class Surrounding(CostItem):
+    """What stands beside the nodes: disks, gateways, addresses, told to people as one sum."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """What the cluster is expected to cost an hour, and at most (spot prices move, groups grow), by its priced items.
@@ -142,6 +146,13 @@ class Cost:
     per_gpu_hour: float | None
     per_pflop_hour: float | None
     items: tuple[CostItem, ...]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What makes up an hour: each group, and together what stands beside them."""
+        alone = {item.name: item.hourly for item in self.items if item.hourly and not isinstance(item, Surrounding)}
+        rest = sum(item.hourly or 0.0 for item in self.items if isinstance(item, Surrounding))
+        return {**alone, "the rest": rest} if rest else alone
 
     @property
     def monthly(self) -> float:
@@ -210,6 +221,11 @@ class Plan:
             *(("storage", storage.summary) for storage in self.storage),
             ("access", self.access.summary),
         )
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """What `down` leaves behind by design."""
+        return ()
 
     @property
     def nodes(self) -> tuple[NodePlan, ...]:

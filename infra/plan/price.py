@@ -71,9 +71,10 @@ def spot_bill(
     return Bill(group=group, expected=group.count * first, most=group.most * dearest, source=source)
 
 
-def summed(currency: str, bills: Sequence[Bill], others: Sequence[CostItem]) -> Cost:
-    """The whole: the groups, what has a fixed price, and what has none."""
-    always = sum(item.hourly or 0.0 for item in others)
+def summed(
+    currency: str, bills: Sequence[Bill], others: Sequence[CostItem], most: Sequence[CostItem] | None = None
+) -> Cost:
+    """The whole: the groups, and the others. most: the others with as many nodes as there may be, if it differs."""
     per_gpu, per_pflop = _ratios(bills)
     groups = (
         CostItem(name=each.group.name, quantity=each.group.count, hourly=each.expected, source=each.source)
@@ -81,8 +82,9 @@ def summed(currency: str, bills: Sequence[Bill], others: Sequence[CostItem]) -> 
     )
     return Cost(
         currency=currency,
-        hourly=sum(each.expected or 0.0 for each in bills) + always,
-        hourly_max=sum(each.most or 0.0 for each in bills) + always,
+        hourly=sum(each.expected or 0.0 for each in bills) + sum(item.hourly or 0.0 for item in others),
+        hourly_max=sum(each.most or 0.0 for each in bills)
+        + sum(item.hourly or 0.0 for item in (others if most is None else most)),
         per_gpu_hour=per_gpu,
         per_pflop_hour=per_pflop,
         items=(*groups, *others),

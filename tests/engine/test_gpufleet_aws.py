@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from aws_cloud.kinds_ec2 import FLEET, INSTANCE, VOLUME
-from aws_life import Life, life
+from aws_cloud.answers_offers import BLOCK_OFFERING
+from aws_cloud.kinds_ec2 import BLOCK, FLEET, INSTANCE, VOLUME
+from aws_life import Life, life, life_of, shipped_cluster
 from engine_runner import EngineRunner
 
 
@@ -22,7 +23,7 @@ def test_without_a_yes_nothing_is_made(dev: Life) -> None:
     answer = dev("up", check=False)
 
     assert answer.returncode == 2
-    assert "create this for 1.01 USD/h?" in answer.stderr
+    assert "create this for 1.03 USD/h?" in answer.stderr
     assert answer.stderr.endswith("no answer: --yes says yes beforehand\n")
     assert dev.store.rows() == []
 
@@ -54,7 +55,7 @@ def test_up_makes_what_status_then_tells(dev: Life) -> None:
     (node,) = told["nodes"]
     waits = "its console has not told its host key yet"
     assert (node["group"], node["state"], node["reason"]) == ("dev", "starting", waits)
-    assert told["cost"]["hourly"] == 1.006
+    assert told["cost"]["hourly"] == pytest.approx(1.0343, abs=1e-4)
 
 
 def test_a_lost_state_is_found_again_by_tags_and_nothing_is_made_twice(dev: Life) -> None:
@@ -87,7 +88,7 @@ def test_a_stray_is_listed_and_removed_and_nothing_else(dev: Life) -> None:
 
 def test_down_names_what_it_ends_and_leaves_an_empty_cloud_even_without_a_state(dev: Life) -> None:
     answer = dev("down", check=False)
-    assert "take down stack dev, with the disks of its nodes, which ends 1.01 USD/h?" in answer.stderr
+    assert "take down stack dev, with the disks of its nodes, which ends 1.03 USD/h?" in answer.stderr
     assert dev.alive() != []
     dev.forget()
 
@@ -109,3 +110,24 @@ def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, s
         one("sweep", "--delete", "--yes")
 
         assert one.alive() == []
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(900)
+def test_a_block_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: EngineRunner) -> None:
+    sentence = f"buy {BLOCK_OFFERING} for at most 40000 USD, never refunded"
+    bought = {"offering": BLOCK_OFFERING, "hours": 48, "usd_at_most": 40000, "confirm": sentence}
+    asked = shipped_cluster("h100-block")
+    asked["zone"], asked["nodes"][-1]["market"] = "us-east-1a", {"kind": "block", "buy": bought}
+    with life_of(pulumi, asked, "bought") as one:
+        one.up()
+
+        told = one("down", "--yes")
+
+        (block,) = one.alive()
+        assert block.type == BLOCK
+        assert f"kept        {BLOCK} {block.id}: it is protected, since it cannot be made or given back" in told.stdout
+
+        one.up()
+
+        assert [row.id for row in one.alive() if row.type == BLOCK] == [block.id]

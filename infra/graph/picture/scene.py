@@ -118,7 +118,7 @@ def price(plan: Plan) -> tuple[str, str]:
 
 def footer(cost: Cost) -> tuple[str, ...]:
     """What the price is made of, and what it leaves out."""
-    priced = [f"{item.name} {item.hourly:,.2f}" for item in cost.items if item.hourly]
+    priced = [f"{name} {usd:,.2f}" for name, usd in cost.shares.items()]
     sums = f"price: {' + '.join(priced)} = {cost.hourly:,.2f} {cost.currency}/h" if len(priced) > 1 else ""
     left_out = f"not in the price: {' · '.join(cost.missing)}" if cost.missing else ""
     return tuple(filter(None, [sums, left_out]))

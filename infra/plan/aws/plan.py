@@ -262,6 +262,12 @@ class AwsPlan(Plan):
         return f"{self.cloud} {', '.join(self.zones)}"
 
     @property
+    def remains(self) -> tuple[str, ...]:
+        key = f"the key for {self.key.deletion_days} days at no cost, since its deletion can be cancelled"
+        files = (item.name for item in self.storage if isinstance(item, LustrePlan) and item.final_backup)
+        return (key, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
+
+    @property
     def rows(self) -> tuple[tuple[str, str], ...]:
         network, *concerns, access = super().rows
         kubernetes = () if self.eks is None else (("kubernetes", told.kubernetes(self.eks)),)

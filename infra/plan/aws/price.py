@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from infra.catalog import load
 from infra.plan.aws.capacity import CapacityBlock, Elastic, Reservation, Spot
 from infra.plan.aws.plan import AwsGroupPlan, AwsNetworkPlan, LustrePlan
-from infra.plan.plan import Cost, CostItem
+from infra.plan.plan import Cost, CostItem, Surrounding
 from infra.plan.price import NO_TABLE, Bill, on_demand, spot_bill, summed
 from infra.plan.rented import BucketPlan
+from infra.plan.volumes import GP3_IOPS, GP3_MIB_PER_SECOND
 from infra.spec.aws import AwsSpec
+
+INCLUDED = (GP3_IOPS.start, GP3_MIB_PER_SECOND.start)  # in the price of a gp3 volume
 
 PAID_UP_FRONT = "paid up front, at the price of the block's offer"
 
@@ -27,7 +31,9 @@ def cost(
     """What is expected: the tables' price on demand, spot at its limit, an elastic group at its least."""
     bills = [_bill(group, asked.region) for group in groups]
     fixed = (CONTROL_PLANE,) if asked.eks else ()
-    return summed("USD", bills, [*fixed, *_unpriced(asked, groups, network, storage)])
+    beside = [*fixed, *_beside(asked, groups, network, storage)]
+    at_most = [*fixed, *_beside(asked, groups, network, storage, most=True)]
+    return summed("USD", bills, beside, at_most)
 
 
 def _bill(group: AwsGroupPlan, region: str) -> Bill:
@@ -53,15 +59,23 @@ def _up_front(block: CapacityBlock) -> str:
     return f"{PAID_UP_FRONT}: at most {block.purchase.usd_at_most:,.2f} USD when `up` buys it"
 
 
-def _unpriced(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
+def _beside(
+    asked: AwsSpec,
+    groups: Sequence[AwsGroupPlan],
+    network: AwsNetworkPlan,
+    storage: Sequence[BucketPlan | LustrePlan],
+    *,
+    most: bool = False,
 ) -> Iterator[CostItem]:
-    """What else is on the bill. The tables hold prices of instance types only."""
+    """What else is on the bill, with as many nodes as there are at first, or at most."""
     interface = [each for each in network.endpoints if each.kind == "interface"]
+    nodes = {group.name: group.most if most else group.count for group in groups}
+    faster = [group for group in groups if (group.root.iops, group.root.mib_per_second) != INCLUDED]
     quantities = {
-        "root volumes, GiB": sum(group.count * group.root.size_gib for group in groups),
+        "root volumes, GiB": sum(nodes[group.name] * group.root.size_gib for group in groups),
+        "root volumes with more than the included speed": sum(nodes[group.name] for group in faster),
         "NAT gateways": len(network.nat),
-        "public addresses": len(network.nat) + sum(group.count for group in groups if group.public_address),
+        "public addresses": len(network.nat) + sum(nodes[group.name] for group in groups if group.public_address),
         "interface endpoints": sum(len(each.subnets) for each in interface),
         **{f"{item.name}, GiB of Lustre": item.size_gib for item in storage if isinstance(item, LustrePlan)},
         **{f"{item.name}, bucket by what it holds": 1 for item in storage if isinstance(item, BucketPlan)},
@@ -74,4 +88,12 @@ def _unpriced(
     }
     for name, quantity in quantities.items():
         if quantity:
-            yield CostItem(name=name, quantity=quantity, hourly=None, source=NO_TABLE)
+            yield _item(name, quantity, asked.region)
+
+
+def _item(name: str, quantity: int, region: str) -> CostItem:
+    extra = load().extra(name, region)
+    if extra is None:
+        return Surrounding(name=name, quantity=quantity, hourly=None, source=NO_TABLE)
+    source = f"in {extra.region}, read on {extra.date}: {extra.source}"
+    return Surrounding(name=name, quantity=quantity, hourly=quantity * extra.usd_per_hour, source=source)

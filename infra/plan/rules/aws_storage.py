@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from infra.plan.aws.plan import AwsPlan, LustrePlan
+from infra.plan.rented import BucketPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.plan.rules.storage import inside
 from infra.spec.aws import AwsSpec
@@ -69,3 +70,17 @@ def scratch_is_free_of_mounts(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     for (i, item), mount in product(enumerate(plan.storage), sorted(scratches)):
         if inside(item.mount, mount) or inside(mount, item.mount):
             yield f"cluster.storage[{i}].mount", f"{item.mount} overlaps {mount}, where the nodes' local disks are"
+
+
+@rule("runs-outlive-their-nodes", AwsPlan, level="warning")
+def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
+    if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
+        kept = "checkpoints stay on each node's own disk, and go with it"
+        yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
+
+
+@rule("down-leaves-something", AwsPlan, level="info")
+def down_leaves_something(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """KMS deletes no key at once, and a final backup is made to stay (KMS pricing; FSx API, SkipFinalBackup)."""
+    yield "cluster", f"`down` leaves {'; '.join(plan.remains)}"

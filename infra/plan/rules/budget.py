@@ -40,7 +40,7 @@ def nodes_have_a_price(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Viola
 
 @rule("items-have-a-price", AwsPlan | AlicloudPlan, level="info")
 def items_have_a_price(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Violation]:
-    """The tables hold prices of instance types; the rest of the bill is named without its price."""
+    """What no source gave a price for is named without one."""
     groups = {group.name for group in plan.groups}
     if unpriced := [item.name for item in plan.cost.items if item.hourly is None and item.name not in groups]:
         yield "cluster", f"the price leaves out, since the tables have none: {'; '.join(unpriced)}"

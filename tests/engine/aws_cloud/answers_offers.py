@@ -15,6 +15,7 @@ from aws_cloud.kinds_ec2 import BLOCK, RESERVATION
 from aws_cloud.refusals import Refused
 from aws_cloud.store import Row
 
+BLOCK_OFFERING = "cb-0123456789abcdef0"
 QUOTA_VCPUS = 100_000.0  # enough for every test
 
 
@@ -64,6 +65,23 @@ def _reservations(view: View, asked: Asked) -> Answer:
     return {"CapacityReservations": [_reservation(view, row) for row in found]}
 
 
+def _blocks(view: View, asked: Asked) -> Answer:
+    """One offer for whatever is asked, in the region's first zone."""
+    return {
+        "CapacityBlockOfferings": [
+            {
+                "CapacityBlockOfferingId": BLOCK_OFFERING,
+                "InstanceType": asked["InstanceType"],
+                "InstanceCount": asked["InstanceCount"],
+                "AvailabilityZone": f"{view.region}a",
+                "CapacityBlockDurationHours": asked["CapacityDurationHours"],
+                "UpfrontFee": "30000.00",
+                "CurrencyCode": "USD",
+            }
+        ]
+    }
+
+
 def _reservation(view: View, row: Row) -> Answer:
     told = row.properties
     held = '"' + row.id + '"'
@@ -94,6 +112,7 @@ OFFER_ANSWERS: Mapping[tuple[str, str], Answering] = {
     ("ec2", "DescribeInstanceTypeOfferings"): _offerings,
     ("ec2", "DescribeImages"): _images,
     ("ec2", "DescribeCapacityReservations"): _reservations,
+    ("ec2", "DescribeCapacityBlockOfferings"): _blocks,
     ("servicequotas", "GetServiceQuota"): _quota,
     ("ssm", "GetParameter"): _parameter,
 }

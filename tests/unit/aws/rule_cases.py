@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusters import SSH, group
+from clusters import BUCKET, SSH, group
 
 Changes = Mapping[str, str | None]
 
@@ -285,6 +285,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         {"budget": "{hourly: 87}"},
         "error",
         "budget.hourly",
-        "the cluster costs up to 87.83 USD an hour; the budget is 87.00",
+        "the cluster costs up to 87.97 USD an hour; the budget is 87.00",
+    ),
+    "runs-outlive-their-nodes": (
+        {"storage": f"[{BUCKET}, {lustre()[1:]}"},
+        {"storage": f"[{BUCKET}]"},
+        "warning",
+        "storage",
+        "checkpoints stay on each node's own disk, and go with it",
     ),
 }

@@ -8,8 +8,10 @@ import pytest
 from clusters import BUCKET, LUSTRE, REPOSITORY, SSH, Project, group, with_head
 from eks_rule_cases import eks
 
+from infra import catalog
 from infra.plan import AwsPlan, decide
 from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Spot
+from infra.plan.plan import Cost
 from infra.spec import load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "aws"]
@@ -24,11 +26,23 @@ def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> No
         table = {(row["type"], row["region"]): float(row["on_demand_per_hour"]) for row in csv.DictReader(file)}
 
     nodes = {each.name: each.count * at_most(each, table[each.type, plan.region]) for each in plan.groups}
-    total = sum(nodes.values()) + (CONTROL_PLANE if plan.eks else 0)
 
     items = {item.name: item.hourly or 0 for item in plan.cost.items}
     assert {name: items[name] for name in nodes} == pytest.approx(nodes, rel=0.01)
-    assert plan.cost.hourly == pytest.approx(total, rel=0.01) == pytest.approx(sum(items.values()), rel=0.01)
+    assert plan.cost.hourly == pytest.approx(sum(items.values()))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_stands_beside_the_nodes_costs_what_its_own_table_says(stack: str) -> None:
+    with (REPOSITORY / "infra" / "catalog" / "extras.csv").open() as file:
+        table = {row["item"]: float(row["usd"]) / float(row["hours"]) for row in csv.DictReader(file)}
+
+    items = {item.name: item for item in decide(load(REPOSITORY, stack)).cost.items if item.name in table}
+
+    assert {"root volumes, GiB", "public addresses", "keys"} <= items.keys()
+    assert {name: item.hourly for name, item in items.items()} == pytest.approx(
+        {name: item.quantity * table[name] for name, item in items.items()}
+    )
 
 
 def at_most(group: AwsGroupPlan, on_demand: float) -> float:
@@ -44,7 +58,13 @@ def test_the_control_plane_of_eks_is_an_item_of_its_own(aws: Project) -> None:
 
     (item,) = [each for each in cost.items if each.name == "control plane of EKS"]
     assert (item.quantity, item.hourly) == (1, CONTROL_PLANE)
-    assert cost.hourly == pytest.approx(4 * 21.957642 + 2 * 0.096 + CONTROL_PLANE)
+    assert nodes_and(cost, item.name) == pytest.approx(4 * 21.957642 + 2 * 0.096 + CONTROL_PLANE)
+
+
+def nodes_and(cost: Cost, *names: str) -> float:
+    """What is expected an hour for the nodes, and for the items of these names."""
+    beside = {extra.item for extra in catalog.load().extras} - set(names)
+    return sum(item.hourly or 0 for item in cost.items if item.name not in beside)
 
 
 def test_an_elastic_spot_group_with_a_fallback_has_its_least_nodes_on_demand(aws: Project) -> None:
@@ -55,8 +75,9 @@ def test_an_elastic_spot_group_with_a_fallback_has_its_least_nodes_on_demand(aws
     capacity = plan.groups[0].capacity
     assert isinstance(capacity, Elastic)
     assert (capacity.on_demand_base, capacity.on_demand_percent) == (2, 0)
-    assert plan.cost.hourly == pytest.approx(2 * 21.957642)
-    assert plan.cost.hourly_max == pytest.approx(8 * 21.957642)
+    assert nodes_and(plan.cost) == pytest.approx(2 * 21.957642)
+    volumes = 6 * plan.groups[0].root.size_gib * 0.08 / 730
+    assert plan.cost.hourly_max - plan.cost.hourly == pytest.approx(6 * 21.957642 + volumes)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +95,8 @@ def test_an_elastic_spot_group_with_a_fallback_has_its_least_nodes_on_demand(aws
 def test_a_node_costs_its_market_and_at_most_its_limit(aws: Project, market: str, expected: float, most: float) -> None:
     cost = aws.plan(nodes=group(market=market)).cost
 
-    assert (cost.hourly, cost.hourly_max) == (pytest.approx(4 * expected), pytest.approx(4 * most))
+    assert nodes_and(cost) == pytest.approx(4 * expected)
+    assert cost.hourly_max - cost.hourly == pytest.approx(4 * (most - expected))
 
 
 def test_every_item_of_the_bill_is_listed_with_its_source_and_none_is_invented(aws: Project) -> None:
@@ -82,15 +104,13 @@ def test_every_item_of_the_bill_is_listed_with_its_source_and_none_is_invented(a
 
     priced = {item.name: item.quantity for item in items if item.hourly is not None}
     unpriced = {item.name.partition(",")[0]: item.quantity for item in items if item.hourly is None}
-    assert priced == {"head": 1, "a": 4}
+    assert priced == {
+        "head": 1, "a": 4, "root volumes, GiB": 850, "NAT gateways": 1, "public addresses": 2, "keys": 1,
+    }  # fmt: skip
     assert unpriced == {
-        "root volumes": 850,
-        "NAT gateways": 1,
-        "public addresses": 2,
         "d": 1,
         "f": 19200,
         "bucket of the playbooks": 1,
-        "keys": 1,
         "flow log": 1,
         "queue": 1,
         "traffic between zones and to the internet": 1,

@@ -14,7 +14,7 @@ from infra.plan.refusals import RULES as REFUSALS
 from infra.plan.rules import RULES
 
 CASES = {**EC2_CASES, **EKS_CASES}
-ALWAYS = {"items-have-a-price"}  # until the tables hold the price of more than nodes
+ALWAYS = {"items-have-a-price", "down-leaves-something"}  # what depends on use has no price; a key goes late
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -49,10 +49,19 @@ def test_every_rule_names_its_fact() -> None:
 
 
 def test_what_has_no_price_is_named_without_one(aws: Project) -> None:
-    (finding,) = (each for each in aws.plan().findings if each.level == "info")
+    (finding,) = (each for each in aws.plan().findings if each.rule == "items-have-a-price")
 
-    assert (finding.level, finding.rule) == ("info", "items-have-a-price")
-    assert "NAT gateways" in finding.message
+    assert finding.level == "info"
+    assert "traffic between zones" in finding.message
+    assert "NAT gateways" not in finding.message
+
+
+def test_what_down_leaves_is_told_before_it_is_made(aws: Project) -> None:
+    plan = aws.plan(storage=lustre())
+    (finding,) = (each for each in plan.findings if each.rule == "down-leaves-something")
+
+    assert "the key for 30 days" in finding.message
+    assert "a backup of f, which costs until somebody deletes it" in finding.message
 
 
 @pytest.mark.parametrize("market", ["{kind: spot}", RESERVED, BLOCK])

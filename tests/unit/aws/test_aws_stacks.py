@@ -113,18 +113,26 @@ def test_b300_lab_opens_no_port_to_any_network() -> None:
     assert not any(rule.direction == "ingress" and rule.peer_cidr for rule in plan.network.rules)
 
 
+def beside(gib: int, nat: int, addresses: int) -> float:
+    """USD an hour of root volumes, NAT gateways, public addresses and the stack's key."""
+    return gib * 0.08 / 730 + nat * 0.045 + addresses * 0.005 + 1 / 730
+
+
+A100 = beside(gib=850, nat=1, addresses=2)
+
+
 @pytest.mark.parametrize(
     ("stack", "hourly", "most", "per_gpu", "per_pflop"),
     [
         # 4 × 21.957642 + 0.096; by GPU 21.957642 / 8; by work that over 0.2712 measured PFLOPS
-        ("a100-prod", 87.926568, 87.926568, 2.74470525, 10.1206),
-        ("a100-spot", 56.096, 87.926568, 1.75, 6.4528),
-        ("h100-block", 0.096, 0.096, None, None),
-        ("b300-lab", 284.832, 284.832, 17.802, 10.0633),
-        ("inference-g6", 0.8048, 4.8288, 0.8048, None),
-        ("dev-g5", 1.006, 1.006, 1.006, None),
+        ("a100-prod", 87.926568 + A100, 87.926568 + A100, 2.74470525, 10.1206),
+        ("a100-spot", 56.096 + A100, 87.926568 + A100, 1.75, 6.4528),
+        ("h100-block", 0.096 + beside(gib=450, nat=1, addresses=2), 0.096 + beside(450, 1, 2), None, None),
+        ("b300-lab", 284.832 + beside(400, 1, 1), 284.832 + beside(400, 1, 1), 17.802, 10.0633),
+        ("inference-g6", 0.8048 + beside(200, 2, 2), 4.8288 + beside(1200, 2, 2), 0.8048, None),
+        ("dev-g5", 1.006 + beside(200, 0, 1), 1.006 + beside(200, 0, 1), 1.006, None),
         # 4 × 21.957642 + 2 × 0.096 + 0.10 for the control plane
-        ("eks-a100", 88.122568, 88.122568, 2.74470525, 10.1206),
+        ("eks-a100", 88.122568 + beside(900, 2, 2), 88.122568 + beside(900, 2, 2), 2.74470525, 10.1206),
     ],
 )
 def test_a_shipped_stack_costs_what_the_tables_say(

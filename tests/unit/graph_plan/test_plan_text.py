@@ -54,7 +54,7 @@ def test_a100_prod_tells_network_cards_disks_and_doors() -> None:
 def test_a_price_is_told_with_its_parts_and_a_month_with_its_budget() -> None:
     told = rows("a100-prod")
 
-    assert told["price"].startswith("87.93 USD/h (head 0.10 + trainer 87.83) · 2.74 USD/GPU-h")
+    assert told["price"].startswith("88.08 USD/h (head 0.10 + trainer 87.83 + the rest 0.15) · 2.74 USD/GPU-h")
     assert told["month"] == "64,186 USD (730 h) · budget 120 USD/h ok · budget 70,000 USD/month ok"
 
 
@@ -62,7 +62,7 @@ def test_spot_tells_its_bounds() -> None:
     told = rows("a100-spot")
 
     assert "spot up to 14.00 USD/h each, else on demand" in told["trainer"]
-    assert "56.10 USD/h" in told["price"]
+    assert "56.25 USD/h" in told["price"]
     assert "at most 87.93" in told["price"]
     assert "at most 64,186" in told["month"]
 
