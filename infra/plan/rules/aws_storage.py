@@ -72,7 +72,7 @@ def scratch_is_free_of_mounts(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
             yield f"cluster.storage[{i}].mount", f"{item.mount} overlaps {mount}, where the nodes' local disks are"
 
 
-@rule("runs-outlive-their-nodes", AwsPlan, level="warning")
+@rule("runs-outlive-their-nodes", AwsPlan, level="info")
 def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
     if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):

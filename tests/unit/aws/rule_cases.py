@@ -290,7 +290,7 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
     "runs-outlive-their-nodes": (
         {"storage": f"[{BUCKET}, {lustre()[1:]}"},
         {"storage": f"[{BUCKET}]"},
-        "warning",
+        "info",
         "storage",
         "checkpoints stay on each node's own disk, and go with it",
     ),

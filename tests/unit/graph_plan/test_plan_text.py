@@ -55,7 +55,7 @@ def test_a_price_is_told_with_its_parts_and_a_month_with_its_budget() -> None:
     told = rows("a100-prod")
 
     assert told["price"].startswith("88.08 USD/h (head 0.10 + trainer 87.83 + the rest 0.15) · 2.74 USD/GPU-h")
-    assert told["month"] == "64,186 USD (730 h) · budget 120 USD/h ok · budget 70,000 USD/month ok"
+    assert told["month"] == "64,296 USD (730 h) · budget 120 USD/h ok · budget 70,000 USD/month ok"
 
 
 def test_spot_tells_its_bounds() -> None:
@@ -63,8 +63,8 @@ def test_spot_tells_its_bounds() -> None:
 
     assert "spot up to 14.00 USD/h each, else on demand" in told["trainer"]
     assert "56.25 USD/h" in told["price"]
-    assert "at most 87.93" in told["price"]
-    assert "at most 64,186" in told["month"]
+    assert "at most 88.08" in told["price"]
+    assert "at most 64,296" in told["month"]
 
 
 def test_a_door_that_is_shut_is_said_to_be() -> None:
