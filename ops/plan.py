@@ -89,6 +89,8 @@ def finding_line(planned: Planned, finding: dict[str, str]) -> str:
 
 def price_line(cost: Cost) -> str:
     """An hour, what it is made of, and what work costs."""
+    if cost.unknown:
+        return f"unknown: {cost.unknown}"
     parts = [f"{cost.hourly:,.2f} {cost.currency}/h"]
     if len(shares := cost.shares) > 1:
         parts[0] += f" ({' + '.join(f'{name} {usd:,.2f}' for name, usd in shares.items())})"

@@ -14,7 +14,8 @@ Document = dict[str, Any]
 
 def status(project: Project, stack: str) -> Document:
     """The document of `--json`. Raises Failure when the stack file is wrong or the stack is not up."""
-    hourly = plan.decide(cluster.read(project, stack)).cost.hourly
+    cost = plan.decide(cluster.read(project, stack)).cost
+    hourly = None if cost.unknown else cost.hourly
     now = cluster.discovered(project, stack)
     newest = runs.newest(project, stack)
     return {
@@ -22,7 +23,12 @@ def status(project: Project, stack: str) -> Document:
         "cloud": now.told.cloud,
         "nodes": [state.as_json() for state in (*nodes.states(now.told), *now.others)],
         "run": newest.as_json() if newest else None,
-        "cost": {"hourly": hourly, "spent": round(hourly * hours_up(project, stack), 2)},
+        "cost": {
+            "hourly": hourly,
+            "spent": None if hourly is None else round(hourly * hours_up(project, stack), 2),
+            "currency": cost.currency,
+            "unknown": cost.unknown,
+        },
     }
 
 
@@ -35,10 +41,16 @@ def hours_up(project: Project, stack: str) -> float:
 def text(told: Document) -> str:
     rows = [(node["name"], f"{node['address']:<16} {node['state']:<12} {node['reason']}") for node in told["nodes"]]
     rows += [("run", run_line(told["run"]))]
-    rows += [("cost", f"{told['cost']['hourly']:.2f} USD/h · {told['cost']['spent']:.2f} USD since it came up")]
+    rows += [("cost", cost_line(told["cost"]))]
     return "\n".join(
         [f"{told['stack']} · {told['cloud']}", *(f"  {name:<12} {value}".rstrip() for name, value in rows)]
     )
+
+
+def cost_line(cost: Document) -> str:
+    if cost["hourly"] is None:
+        return f"unknown: {cost['unknown']}"
+    return "{hourly:.2f} {currency}/h · {spent:.2f} {currency} since it came up".format(**cost)
 
 
 def run_line(run: Document | None) -> str:

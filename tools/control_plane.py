@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tools.engine import at_least
@@ -26,14 +27,44 @@ PROGRAMS = {
     "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
-# Go checks what it downloads against its checksum database.
-DEFINITIONS = {
-    "sigs.k8s.io/kueue@v0.19.2": "config/components/crd/bases/*.yaml",
-    "sigs.k8s.io/jobset@v0.12.0": "config/components/crd/bases/*.yaml",
-    "github.com/kubeflow/trainer/v2@v2.3.0": "manifests/base/crds/trainer*.yaml",
-    "github.com/prometheus-operator/prometheus-operator@v0.93.1": "example/*-crd/*_prometheusrules.yaml",
-    "github.com/kedacore/keda/v2@v2.20.2": "config/crd/bases/keda.sh_scaledobjects.yaml",
-}
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Where a project keeps its custom resources' definitions. sum: of the module's files, as Go's go.sum has it."""
+
+    module: str
+    sum: str
+    files: str
+
+
+DEFINITIONS = (
+    Definitions(
+        "sigs.k8s.io/kueue@v0.19.2",
+        "h1:mPNzr37u0nwI7ikST5QQl5gg6EgtYOAvC9ZbTgywdN8=",
+        "config/components/crd/bases/*.yaml",
+    ),
+    Definitions(
+        "sigs.k8s.io/jobset@v0.12.0",
+        "h1:YYPuV0px8Ongq/RXmJg6V0w2UC67aiR+rCMD06vhQQQ=",
+        "config/components/crd/bases/*.yaml",
+    ),
+    Definitions(
+        "github.com/kubeflow/trainer/v2@v2.3.0",
+        "h1:Je+e7zvTLzB4qW09J1fB7pZrqvPtWuGng2NqdN5p5QU=",
+        "manifests/base/crds/trainer*.yaml",
+    ),
+    Definitions(
+        "github.com/prometheus-operator/prometheus-operator@v0.93.1",
+        "h1:4Juk8v93RdG1DSGD/mGp+SeQKPmnlLIj2iq3blLZgFY=",
+        "example/*-crd/*_prometheusrules.yaml",
+    ),
+    Definitions(
+        "github.com/kedacore/keda/v2@v2.20.2",
+        "h1:SR60v8uIcelbveS8n/1jcl8tLdBBIbHMxmdOHw8tKqA=",
+        "config/crd/bases/keda.sh_scaledobjects.yaml",
+    ),
+)
 STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
 WITHOUT = "tests of Kubernetes will be skipped"
 
@@ -59,7 +90,7 @@ def control_plane_phase(root: Path, working: Working) -> str:
 
 def cache(root: Path) -> Path:
     """Where the programs are kept; other modules or definitions are another folder."""
-    recipe = hashlib.sha256(json.dumps([PROGRAMS, DEFINITIONS, STAGES]).encode())
+    recipe = hashlib.sha256(json.dumps([PROGRAMS, [asdict(each) for each in DEFINITIONS], STAGES]).encode())
     for module in ("kubernetes", "kwok"):
         recipe.update((root / "tools" / module / "go.sum").read_bytes())
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -99,11 +130,14 @@ def _build(root: Path, folder: Path, working: Working) -> None:
             command(build, count.line, env={"CGO_ENABLED": "0"}, cwd=root / "tools" / module)
         (new / "stages.yaml").write_text("\n---\n".join(_stages(root, working)), encoding="utf-8")
         (new / "crds").mkdir()
-        for module, pattern in DEFINITIONS.items():
-            working(f"fetching {module}")
-            for file in sorted(_source(module, working).glob(pattern)):
+        for definitions in DEFINITIONS:
+            for file in _files(definitions, working):
                 shutil.copyfile(file, new / "crds" / file.name)
-        new.rename(folder)
+        try:
+            new.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another checkout's set-up was first, and made the same
+                raise
 
 
 class _Count:
@@ -117,10 +151,19 @@ class _Count:
         self._working(f"building {self._name} with Go, minutes but once: {self._compiled} packages")
 
 
-def _source(module: str, working: Working) -> Path:
-    """The folder of a module's source, downloaded if it is not there."""
-    printed = command(["go", "mod", "download", "-json", module], lambda _: working(f"fetching {module}"))
-    return Path(json.loads("\n".join(printed))["Dir"])
+def _files(definitions: Definitions, working: Working) -> list[Path]:
+    """The files of a module's definitions, downloaded if they are not there, and what they are expected to be."""
+    module = definitions.module
+    working(f"fetching {module}")
+    download = ["go", "mod", "download", "-json", module]
+    printed = "\n".join(command(download, lambda _: working(f"fetching {module}"), cwd=Path("/")))
+    told = json.loads(printed[printed.index("{") :])  # Go may speak of a toolchain first
+    if told["Sum"] != definitions.sum:
+        raise PhaseError(f"{module} is {told['Sum']}, not {definitions.sum}", "see where GOPROXY fetches modules from")
+    found = sorted(Path(told["Dir"]).glob(definitions.files))
+    if not found:
+        raise PhaseError(f"{module} has no {definitions.files}", "restore tools/control_plane.py from git")
+    return found
 
 
 def _stages(root: Path, working: Working) -> Iterator[str]:

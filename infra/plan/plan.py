@@ -169,6 +169,12 @@ class Cost:
         """The items that the sums leave out, since no price of them is known."""
         return tuple(item.name for item in self.items if item.hourly is None)
 
+    @property
+    def unknown(self) -> str:
+        """Why no price of anything is known, so that the sums say nothing; empty where some is."""
+        known = len(self.missing) < len(self.items) or not self.items
+        return "" if known else ", ".join(dict.fromkeys(item.source for item in self.items))
+
     def to_json(self) -> dict[str, Any]:
         sums = {"monthly": self.monthly, "monthly_max": self.monthly_max, "missing": self.missing}
         return _plain({**asdict(self), **sums})

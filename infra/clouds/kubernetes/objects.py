@@ -1,4 +1,4 @@
-"""A tenant's charts and objects. EKS and ACK call `Tenant` too, with the kubeconfig of the cluster they made.
+"""A tenant's charts and objects, for any cluster that a kubeconfig leads to.
 
 The engine's resources of the provider `kubernetes` are named by API version and kind, and take an object as it is; its
 SDK's typed classes know no custom resources and cost a second of every plan, so they are not used.

@@ -106,6 +106,8 @@ def subtitle(plan: Plan) -> str:
 def price(plan: Plan) -> tuple[str, str]:
     """The hour in large, and what else there is to say of it."""
     cost = plan.cost
+    if cost.unknown:
+        return "no price", cost.unknown
     without = [group.name for group in plan.groups if group.name in cost.missing]
     parts = [
         f"without {', '.join(without)}" if without else "",

@@ -1,4 +1,4 @@
-"""The finished plan of a tenant: its charts and its objects. EKS and ACK add the same to clusters that they make."""
+"""The finished plan of a tenant: its charts and its objects."""
 
 from __future__ import annotations
 

@@ -58,6 +58,13 @@ def test_a_price_is_told_with_its_parts_and_a_month_with_its_budget() -> None:
     assert told["month"] == "64,296 USD (730 h) · budget 120 USD/h ok · budget 70,000 USD/month ok"
 
 
+def test_a_price_that_nobody_knows_is_not_told_as_zero() -> None:
+    told = rows("k8s-a100")
+
+    assert told["price"] == "unknown: the cluster is billed elsewhere"
+    assert "month" not in told
+
+
 def test_spot_tells_its_bounds() -> None:
     told = rows("a100-spot")
 
