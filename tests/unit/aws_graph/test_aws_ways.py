@@ -21,7 +21,11 @@ def test_the_head_is_the_only_machine_with_a_public_address(graph_of: Rendered) 
 
     assert (interface["associatePublicIpAddress"], interface["subnetId"]) == ("true", "${public-us-east-1d.id}")
     assert [node.inputs["mapPublicIpOnLaunch"] for node in graph.of("Subnet")] == [False] * 3
-    assert graph.outputs["cluster"]["store"] == {"host": "head", "address": "${head-machine.privateIp}"}
+    assert graph.outputs["cluster"]["store"] == {
+        "host": "head",
+        "address": "${head-machine.privateIp}",
+        "port": 29400,
+    }
 
 
 def test_ssh_is_open_to_the_named_networks_and_the_head_alone(graph_of: Rendered) -> None:
