@@ -7,6 +7,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -54,9 +55,7 @@ def small_job(folder: Path, out: str, *overrides: str) -> Job:
 
 def on_ranks(world: int, work: Callable[..., Any], *args: Any) -> list[Any]:
     """What `work(*args)` returns on each of `world` ranks; fails with a rank's traceback where one raises."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_ports(1)[0]
     context = multiprocessing.get_context("fork")
     ends, processes = [], []
     for rank in range(world):
@@ -72,6 +71,13 @@ def on_ranks(world: int, work: Callable[..., Any], *args: Any) -> list[Any]:
         for process in processes:
             process.join(5)
             process.kill()
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on."""
+    with ExitStack() as open_together:
+        probes = [open_together.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]
 
 
 def answer(end: Connection) -> Any:

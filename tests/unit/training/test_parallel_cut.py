@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
+from forked import free_ports
 from trained import After, losses
 
 from training.checkpoint.digest import of_folder
@@ -33,12 +35,15 @@ def stopped_after(job: Job, questions: int):
     return train(job, stop=After(questions))
 
 
-def refused(job: Job) -> str:
-    try:
-        train(job)
-    except JobError as error:
-        return str(error)
-    return "trained"
+def refused(jobs: list[Job], ports: list[int]) -> list[str]:
+    """What each job is told; the ranks meet anew for each, on a port of its own."""
+    told = []
+    for job, port in zip(jobs, ports, strict=True):
+        os.environ["MASTER_PORT"] = str(port)
+        with pytest.raises(JobError) as error:
+            train(job)
+        told.append(str(error.value))
+    return told
 
 
 @pytest.mark.parametrize(("way", "world"), [(FSDP, 3), (TENSOR, 2), (PIPELINE, 4)])
@@ -83,31 +88,33 @@ def test_a_cut_gpt_with_its_tied_embedding_learns_as_one_process_does(
     assert losses(together)[-1] < losses(together)[0]
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (("parallel={kind='tensor', ways=2}",), "parallel.ways: 2 does not divide 3 ranks; set 3"),
-        (
-            ("parallel={kind='pipeline', stages=3, micro_batches=5}",),
-            "data.global_batch: 24 is no multiple of 1 rows of ranks × 5 parallel.micro_batches = 5",
-        ),
-        (
-            ("parallel={kind='pipeline', stages=3}", "data.micro_batch=4"),
-            "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
-        ),
-        ((FSDP, "precision.compute=fp16"), "precision.compute: fp16 scales losses, which fsdp does not; use bf16"),
-        (
-            (*GPT, "parallel={kind='pipeline', stages=3, micro_batches=4}"),
-            "parallel.kind: gpt is no chain of layers; use fsdp or tensor",
-        ),
-        ((FSDP, "data.global_batch=2"), "data.global_batch: 2 cannot be shared by 3 ranks"),
-    ],
-)
-def test_ranks_that_cannot_stand_so_are_told_what_to_change(
-    small: Callable[..., Job], ranks: Ranks, settings: tuple[str, ...], told: str
-):
-    assert ranks(3, refused, small(*settings)) == [f"job small {told}"] * 3
+REFUSED = [
+    (("parallel={kind='tensor', ways=2}",), "parallel.ways: 2 does not divide 3 ranks; set 3"),
+    (
+        ("parallel={kind='pipeline', stages=3, micro_batches=5}",),
+        "data.global_batch: 24 is no multiple of 1 rows of ranks × 5 parallel.micro_batches = 5",
+    ),
+    (
+        ("parallel={kind='pipeline', stages=3}", "data.micro_batch=4"),
+        "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
+    ),
+    ((FSDP, "precision.compute=fp16"), "precision.compute: fp16 scales losses, which fsdp does not; use bf16"),
+    (
+        (*GPT, "parallel={kind='pipeline', stages=3, micro_batches=4}"),
+        "parallel.kind: gpt is no chain of layers; use fsdp or tensor",
+    ),
+    ((FSDP, "data.global_batch=2"), "data.global_batch: 2 cannot be shared by 3 ranks"),
+]
+
+
+def test_ranks_that_cannot_stand_so_are_told_what_to_change(small: Callable[..., Job], ranks: Ranks):
+    jobs = [small(*settings) for settings, _ in REFUSED]
+
+    told = ranks(3, refused, jobs, free_ports(len(jobs)))
+
+    assert told == [[f"job small {why}" for _, why in REFUSED]] * 3
 
 
 def test_a_cut_model_needs_ranks(small: Callable[..., Job]):
-    assert refused(small(FSDP)) == "job small parallel.kind: fsdp needs more than one rank; set ddp"
+    with pytest.raises(JobError, match=r"parallel\.kind: fsdp needs more than one rank; set ddp$"):
+        train(small(FSDP))
