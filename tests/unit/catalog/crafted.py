@@ -55,6 +55,10 @@ def price(type_name: str, usd_per_hour: float) -> Price:
 def catalog(priced: dict[InstanceType, float | None], *gpus: Gpu) -> Catalog:
     """These machines at these prices, None where no price is known; with the GPU G1 when none is given."""
     prices = tuple(price(kind.name, usd) for kind, usd in priced.items() if usd is not None)
-    # one priced machine without a GPU, so that the region is known even where a test prices nothing
-    office = machine("office", gpu=None, gpu_count=0, gpu_memory_mib=None)
-    return Catalog(types=(*priced, office), gpus=gpus or (gpu(),), prices=(*prices, price("office", 0.1)))
+    # one priced machine without a GPU in each cloud, so that the region is known even where a test prices nothing
+    clouds = dict.fromkeys(["test", *(kind.cloud for kind in priced)])
+    offices = tuple(
+        machine(f"{cloud}-office", cloud=cloud, gpu=None, gpu_count=0, gpu_memory_mib=None) for cloud in clouds
+    )
+    prices += tuple(price(office.name, 0.1) for office in offices)
+    return Catalog(types=(*priced, *offices), gpus=gpus or (gpu(),), prices=prices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 from training.config import Job
 from training.report import Report, Step
@@ -24,13 +25,21 @@ class Crash(Exception):
 
 
 class CrashAt(Report):
-    """Dies like a process does: in the middle of the loop, without a save."""
+    """Dies like a process does: in the middle of the loop, without a save, once the save before it is durable."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, saved: int = 0) -> None:
         self.at = at
+        self.saved = saved
+        self.durable = threading.Event()
+
+    def checkpoint(self, step: int) -> None:
+        if step == self.saved:
+            self.durable.set()
 
     def step(self, step: Step) -> None:
         if step.step == self.at:
+            if self.saved and not self.durable.wait(timeout=60):
+                raise AssertionError(f"the save of step {self.saved} never became durable")
             raise Crash
 
 
