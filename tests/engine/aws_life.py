@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from aws_cloud import front
 from aws_cloud.cloud import gone
-from aws_cloud.store import Row, Store
+from cloud_provider.store import Row, Store
 from engine_runner import EngineRunner
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import pytest
 from aws_cloud.account import shipped
 from aws_cloud.direct import Direct
 from aws_cloud.kinds_ec2 import FLEET, SUBNET, TEMPLATE, VPC
-from aws_cloud.wire import plain, wire
+from cloud_provider.wire import plain, wire
 
 from infra.graph import render
 

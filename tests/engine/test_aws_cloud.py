@@ -10,7 +10,7 @@ import pytest
 from aws_cloud.direct import AbortedError, Direct
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE, INTERFACE, SUBNET, TEMPLATE, VOLUME, VPC
 from aws_cloud.kinds_services import BUCKET, OBJECT, SCALING_GROUP
-from aws_cloud.store import Row
+from cloud_provider.store import Row
 
 GROUP, RULE = "aws:ec2/securityGroup:SecurityGroup", "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 ROLE, POLICY = "aws:iam/role:Role", "aws:iam/rolePolicy:RolePolicy"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aws_cloud.account import Account, shipped, shipped_cluster
-from aws_cloud.store import Row
+from cloud_provider.store import Row
 from engine_runner import EngineRunner
 
 from infra.graph import render

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from cloud_provider.store import Row, Store
 from engine_runner import EngineRunner
 
 from aws_cloud.cloud import gone
-from aws_cloud.store import Row, Store
 
 PROVIDER = Path(__file__).parent / "bin"
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
@@ -32,7 +32,7 @@ class Account:
         return cls(replace(engine, environment=environment(engine.environment, file)), Store(file))
 
     def suffering(self, faults: str) -> EngineRunner:
-        """The engine on an AWS with faults (see `aws_cloud.faults`)."""
+        """The engine on an AWS with faults (see `cloud_provider.faults`)."""
         return replace(self.engine, environment={**self.engine.environment, "AWS_CLOUD_FAULTS": faults})
 
     def things(self) -> list[Row]:

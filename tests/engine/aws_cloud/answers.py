@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Row, Store
+from cloud_provider.kinds import Refused
+from cloud_provider.store import Row, Store
 
 Asked = Mapping[str, Any]
 Answer = dict[str, Any]

@@ -6,10 +6,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from cloud_provider.store import Row
+
 from aws_cloud.answers import Answer, Answering, Asked, View, only, page, selected, tags
 from aws_cloud.cloud import Cloud, gone
 from aws_cloud.kinds_ec2 import INSTANCE, INTERFACE, TEMPLATE, VOLUME
-from aws_cloud.store import Row
 
 STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 INSTANCES_A_PAGE = 1000  # at most (DescribeInstances, MaxResults)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cloud_provider.store import Row
+
 from aws_cloud import machines
 from aws_cloud.answers import Answer, Answering, Asked, View, selected, tags
 from aws_cloud.cloud import Cloud, gone
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE
-from aws_cloud.store import Row
 
 NO_CAPACITY = {
     "ErrorCode": "InsufficientInstanceCapacity",

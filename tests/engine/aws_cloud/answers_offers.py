@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cloud_provider.kinds import Refused
+from cloud_provider.store import Row
+
 from aws_cloud import images
 from aws_cloud.answers import Answer, Answering, Asked, View, selected, tags
 from aws_cloud.kinds import ACCOUNT
 from aws_cloud.kinds_ec2 import BLOCK, RESERVATION
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Row
 
 BLOCK_OFFERING = "cb-0123456789abcdef0"
 QUOTA_VCPUS = 100_000.0  # enough for every test

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from cloud_provider.store import Row
+
 from aws_cloud.answers import Answer, Answering, Asked, View, only, page, selected, tags
 from aws_cloud.cloud import KINDS, gone
 from aws_cloud.kinds import ACCOUNT
 from aws_cloud.kinds_services import SCALING_GROUP
-from aws_cloud.store import Row
 
 RESOURCES_A_PAGE = 100  # at most (GetResources, ResourcesPerPage)
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cloud_provider.kinds import Kind, Refused, filled, leaves
+from cloud_provider.store import Row, Store
+
 from aws_cloud import machines, refusals
-from aws_cloud.kinds import ACCOUNT, Kind, filled
+from aws_cloud.kinds import ACCOUNT
 from aws_cloud.kinds_ec2 import EC2, FLEET, INSTANCE, TEMPLATE
 from aws_cloud.kinds_services import BUCKET, NODE_GROUP, OBJECT, SCALING_GROUP, SERVICES
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Row, Store
 
 KINDS: Mapping[str, Kind] = EC2 | SERVICES
 STARTERS = {FLEET, SCALING_GROUP, NODE_GROUP}
@@ -182,15 +183,3 @@ def users_of(store: Store, row: Row, going: list[Row]) -> Iterator[str]:
     for other in store.rows("instr(inputs, ?) or instr(inputs, ?)", json.dumps(row.id), json.dumps(row.arn)):
         if (other.type, other.id) not in leaving and not gone(other) and names & set(leaves(other.inputs)):
             yield other.id
-
-
-def leaves(value: Any) -> Iterator[str]:
-    """Every text in a value, however deep it stands."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from cloud_provider.faults import Faults
+from cloud_provider.store import Row, Store
+from cloud_provider.wire import Value, plain, wire
 from pulumi.runtime.proto import provider_pb2
 
-from aws_cloud.faults import Faults
-from aws_cloud.provider import Provider
-from aws_cloud.store import Row, Store
-from aws_cloud.wire import Value, plain, wire
+from aws_cloud.provider import Aws
 
 SEED = bytes.fromhex("0123456789abcdef")
 
@@ -33,7 +33,7 @@ class _Context:
 class Direct:
     """One provider on a cloud of its own."""
 
-    provider: Provider
+    provider: Aws
     store: Store
     context: Any = field(default_factory=_Context)
 
@@ -42,7 +42,7 @@ class Direct:
         cls, file: Path, *, region: str = "us-east-1", tags: Mapping[str, str] | None = None, faults: str = ""
     ) -> Direct:
         store = Store(file)
-        provider = Provider(store, Faults(store, faults))
+        provider = Aws(store, Faults(store, faults))
         made = cls(provider, store)
         args = {"region": region, **({"defaultTags": {"tags": dict(tags)}} if tags else {})}
         provider.Configure(provider_pb2.ConfigureRequest(args=wire(args)), made.context)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cloud_provider.store import Row, Store
+
 from aws_cloud.kinds_ec2 import INTERFACE
-from aws_cloud.store import Row, Store
 
 RULES = {"saddr": "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
          "daddr": "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"}  # fmt: skip

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
+from cloud_provider.kinds import Refused
+from cloud_provider.store import Store
 from moto.core import parse, serialize
 from moto.core.model import ServiceModel
 from moto.core.utils import get_service_model
@@ -26,8 +28,6 @@ from aws_cloud.answers_ec2 import EC2_ANSWERS
 from aws_cloud.answers_fleets import FLEET_ANSWERS
 from aws_cloud.answers_offers import OFFER_ANSWERS
 from aws_cloud.answers_services import SERVICE_ANSWERS
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Store
 
 ANSWERS = {**EC2_ANSWERS, **FLEET_ANSWERS, **OFFER_ANSWERS, **SERVICE_ANSWERS}
 SCOPE = re.compile(r"Credential=[^/]+/\d+/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")  # of Signature Version 4

@@ -23,13 +23,13 @@ from typing import Any
 
 import apt_repository  # pyright: ignore[reportMissingImports]: conftest.py finds it
 import boto3
+from cloud_provider.store import Row, Store
 from moto.server import ThreadedMotoServer
 
 from aws_cloud import firewall, image, metadata
 from aws_cloud.image import Mirrors
 from aws_cloud.kinds_ec2 import INSTANCE
 from aws_cloud.kinds_services import BUCKET, OBJECT
-from aws_cloud.store import Row, Store
 from infra.clouds.bundle import LOCK, PLAYER, PROJECT, needed
 from infra.clouds.local import base, machine, sweep, wire
 from infra.clouds.local.failure import run

@@ -10,8 +10,9 @@ from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
 
+from cloud_provider.store import Row, Store
+
 from aws_cloud.kinds_ec2 import TEMPLATE
-from aws_cloud.store import Row, Store
 from infra.clouds.local.site import NodeSpec
 
 USER, UID = "ubuntu", 1100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cloud.kinds import Kind
+from cloud_provider.kinds import Kind
 
 ARN = "arn:aws:ec2:{region}:{account}:"
 INSTANCE, VOLUME, INTERFACE = (

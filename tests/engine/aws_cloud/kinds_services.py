@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cloud.kinds import Kind
+from cloud_provider.kinds import Kind
 
 BUCKET, OBJECT = "aws:s3/bucket:Bucket", "aws:s3/bucketObjectv2:BucketObjectv2"
 SCALING_GROUP, NODE_GROUP = "aws:autoscaling/group:Group", "aws:eks/nodeGroup:NodeGroup"

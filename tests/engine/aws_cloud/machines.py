@@ -14,11 +14,12 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import cycle, islice
 from typing import Any
 
-from aws_cloud.kinds import ACCOUNT, filled
+from cloud_provider.kinds import Refused, filled
+from cloud_provider.store import Row, Store
+
+from aws_cloud.kinds import ACCOUNT
 from aws_cloud.kinds_ec2 import EC2, FLEET, INSTANCE, INTERFACE, SUBNET, VOLUME
 from aws_cloud.orders import Order, order
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Row, Store
 
 RESERVED = 4  # addresses at the start of a subnet that AWS keeps; and the last one (VPC User Guide)
 RUNNING = "running"

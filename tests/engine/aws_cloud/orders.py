@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_provider.kinds import Refused
+from cloud_provider.store import Row, Store
+
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE, TEMPLATE
 from aws_cloud.kinds_services import NODE_GROUP, SCALING_GROUP
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Row, Store
 
 
 @dataclass(frozen=True, kw_only=True)

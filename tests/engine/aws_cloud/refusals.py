@@ -6,13 +6,14 @@ Sources: EC2 API Reference, "Error codes"; VPC User Guide, "Subnet CIDR blocks";
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import ip_network
 from typing import Any
 
-from aws_cloud.kinds import Kind
+from cloud_provider.kinds import Kind, Refused, leaves, taken
+from cloud_provider.store import Store
+
 from aws_cloud.kinds_ec2 import EC2, SUBNET, VPC
-from aws_cloud.store import Store
 
 Check = Callable[[Store, Mapping[str, Any]], None]
 
@@ -25,25 +26,10 @@ OURS = {
 }
 
 
-class Refused(Exception):
-    """The answer of AWS instead of the deed: its error code and its message."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"api error {code}: {message}")
-        self.code, self.message = code, message
-
-
 def check(store: Store, type_: str, kind: Kind, inputs: Mapping[str, Any], region: str) -> None:
     """Raises Refused when a resource cannot be made of these inputs."""
-    for code, names in kind.unique.items():
-        wanted = [inputs.get(name) for name in names]
-        for row in store.rows("type = ? and region = ?", type_, region):
-            if row.state == "" and any(wanted) and wanted == [row.inputs.get(name) for name in names]:
-                told = ", ".join(
-                    f"{name} {value!r}" for name, value in zip(names, wanted, strict=True) if value is not None
-                )
-                raise Refused(code, f"{told} is already in use by {row.id}")
-    for id_ in set(_ec2_ids(inputs)):
+    taken(store, type_, kind, inputs, region)
+    for id_ in _ec2_ids(inputs):
         if not store.rows("id = ? and state in ('', 'running')", id_):
             name = OURS[id_.split("-")[0]]
             raise Refused(f"Invalid{name}ID.NotFound", f"The {name} ID '{id_}' does not exist")
@@ -51,17 +37,9 @@ def check(store: Store, type_: str, kind: Kind, inputs: Mapping[str, Any], regio
         special(store, inputs)
 
 
-def _ec2_ids(value: Any) -> Iterator[str]:
+def _ec2_ids(inputs: Mapping[str, Any]) -> set[str]:
     """The ids of EC2 in some inputs, of the kinds that this cloud makes: reservations and images are not its own."""
-    if isinstance(value, str):
-        if (found := EC2_ID.fullmatch(value)) and found["prefix"] in OURS:
-            yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _ec2_ids(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _ec2_ids(item)
+    return {text for text in leaves(inputs) if (found := EC2_ID.fullmatch(text)) and found["prefix"] in OURS}
 
 
 def _subnet(store: Store, inputs: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from concurrent import futures
 from typing import Any
 
 import grpc
-from aws_cloud.wire import Value, abort, checked, difference, plain, wire
+from cloud_provider.wire import Value, abort, checked, difference, plain, wire
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from pulumi.runtime.rpc import UNKNOWN

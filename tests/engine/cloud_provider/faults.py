@@ -1,8 +1,8 @@
 """What goes wrong on demand: words of the environment, `<fault>[=<number>]:<resource type or *>`, parted by blanks.
 
 fail        refused for good, as a missing permission is
-throttle    the first <number> tries are one too many for AWS; without a number all of them
-capacity    AWS has no machine to give to this instance, fleet or group
+throttle    the first <number> tries are one too many for the cloud; without a number all of them
+capacity    the cloud has no machine to give to this instance, fleet or group
 timeout     made, but the wait for it to be ready ends too early: the engine learns of it as half made
 lose        made, then the provider dies before it answers: the engine learns nothing
 delay       the answer comes <number> seconds after the resource is there, as the provider waits for it to be ready
@@ -14,8 +14,8 @@ import os
 import time
 from dataclasses import dataclass
 
-from aws_cloud.refusals import Refused
-from aws_cloud.store import Store
+from cloud_provider.kinds import Refused
+from cloud_provider.store import Store
 
 MOST_TRIES = 25  # the provider's default max_retries (pulumi_aws.Provider)
 PAUSE_SECONDS = 0.001  # between two tries; the real one waits longer each time, up to 20 seconds
@@ -82,5 +82,5 @@ def _parsed(word: str) -> Fault:
     fault, _, type_ = word.partition(":")
     name, _, number = fault.partition("=")
     if name not in {*MESSAGES, "capacity", "timeout", "lose", "delay"} or not type_:
-        raise ValueError(f"AWS_CLOUD_FAULTS: {word!r} is not <fault>[=<number>]:<resource type or *>")
+        raise ValueError(f"faults: {word!r} is not <fault>[=<number>]:<resource type or *>")
     return Fault(name, type_, float(number) if number else None)

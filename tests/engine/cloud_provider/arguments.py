@@ -1,4 +1,4 @@
-"""What each resource type takes, by the types of pulumi_aws itself.
+"""What each resource type takes, by the types of the provider's SDK itself.
 
 The SDK is the only list there is; importing its modules takes seconds, so that what was read of a type is kept in the
 user's cache, by the SDK's version.
@@ -22,8 +22,7 @@ from typing import Any
 
 from pulumi.runtime.rpc import UNKNOWN
 
-VERSION = importlib.metadata.version("pulumi_aws")
-PROVIDER = "pulumi:providers:aws"
+PROVIDERS = "pulumi:providers:"
 
 Shape = dict[
     str, Any
@@ -51,6 +50,12 @@ def shape(type_: str) -> Shape:
     return json.loads(kept.read_text())
 
 
+def sdk(type_: str) -> tuple[str, str]:
+    """The SDK's package of a type, such as `pulumi_aws`, and its version."""
+    package = "pulumi_" + type_.removeprefix(PROVIDERS).partition(":")[0]
+    return package, importlib.metadata.version(package)
+
+
 def taggable(type_: str) -> bool:
     """Whether it takes tags as a map, which the provider's default tags then join."""
     return "map" in shape(type_)["object"].get("tags", {})
@@ -58,7 +63,9 @@ def taggable(type_: str) -> bool:
 
 def _kept(type_: str) -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base, "gpufleet", "pulumi-aws", VERSION, type_.replace("/", ".").replace(":", "-") + ".json")
+    package, version = sdk(type_)
+    name = type_.replace("/", ".").replace(":", "-") + ".json"
+    return Path(base, "gpufleet", package.replace("_", "-"), version, name)
 
 
 def _problems(wanted: Shape, value: Any, path: str) -> Iterator[str]:
@@ -93,7 +100,7 @@ def _block(wanted: Shape, value: Mapping[str, Any], path: str) -> Iterator[str]:
 
 def _read(type_: str) -> Shape:
     """The shape of a type's arguments: the first name in the module of the class that the SDK registers for it."""
-    package, name = ("pulumi_aws", "Provider") if type_ == PROVIDER else _registered(type_)
+    package, name = (sdk(type_)[0], "Provider") if type_.startswith(PROVIDERS) else _registered(type_)
     resource = getattr(importlib.import_module(package), name)
     module = importlib.import_module(resource.__module__)
     return _class(getattr(module, module.__all__[0]))
@@ -101,7 +108,8 @@ def _read(type_: str) -> Shape:
 
 def _registered(type_: str) -> tuple[str, str]:
     """Module and class: the SDK's own table of types is a JSON text in a call of its first file."""
-    spec = importlib.util.find_spec("pulumi_aws")
+    package, version = sdk(type_)
+    spec = importlib.util.find_spec(package)
     assert spec is not None
     assert spec.origin is not None
     for node in ast.walk(ast.parse(Path(spec.origin).read_text())):
@@ -109,7 +117,7 @@ def _registered(type_: str) -> tuple[str, str]:
             for entry in json.loads(str(node.value.value)):
                 if type_ in entry["classes"]:
                     return entry["fqn"], entry["classes"][type_]
-    raise UnknownTypeError(f"pulumi_aws {VERSION} has no resource type {type_}")
+    raise UnknownTypeError(f"{package} {version} has no resource type {type_}")
 
 
 def _class(args: type) -> Shape:

@@ -1,0 +1,172 @@
+"""The resource types of pulumi-alicloud that the stacks use.
+
+Source: the provider's page of each resource (registry.terraform.io, aliyun/alicloud: "Attributes Reference" and
+"Import" for ids, "ForceNew" for what is fixed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cloud_provider.kinds import Kind
+
+ACCOUNT = "1234567890123456"
+
+
+def type_of(module: str, name: str) -> str:
+    """The token of a type, such as alicloud:vpc/network:Network."""
+    return f"alicloud:{module}/{name[0].lower()}{name[1:]}:{name}"
+
+
+VPC, VSWITCH = type_of("vpc", "Network"), type_of("vpc", "Switch")
+BUCKET, INSTANCE = type_of("oss", "Bucket"), type_of("ecs", "Instance")
+TEMPLATE = type_of("ecs", "EcsLaunchTemplate")
+SCALING_GROUP, CONFIGURATION = type_of("ess", "ScalingGroup"), type_of("ess", "ScalingConfiguration")
+MIX, NODE_POOL = type_of("ecs", "AutoProvisioningGroup"), type_of("cs", "NodePool")
+IMAGES = "alicloud:ecs/getImages:getImages"
+
+_SETTING = Kind(id="{bucket}", fixed=("bucket",), part_of="bucket")
+
+NETWORK = {
+    VPC: Kind(
+        id="vpc-{hex}",
+        outputs={"routeTableId": "vtb-{hex}", "routerId": "vrt-{hex}", "status": "Available"},
+        fixed=("isDefault", "ipv4IpamPoolId"),
+    ),
+    VSWITCH: Kind(id="vsw-{hex}", outputs={"status": "Available"}, fixed=("cidrBlock", "vpcId", "zoneId")),
+    type_of("vpc", "NatGateway"): Kind(
+        id="ngw-{hex}",
+        outputs={"snatTableIds": "stb-{hex}", "forwardTableIds": "ftb-{hex}", "status": "Available"},
+        fixed=("networkType", "vpcId", "vswitchId"),
+    ),
+    type_of("vpc", "SnatEntry"): Kind(
+        id="{snatTableId}:snat-{hex}",
+        outputs={"snatEntryId": "snat-{hex}", "status": "Available"},
+        fixed=("snatTableId", "sourceCidr", "sourceVswitchId"),
+    ),
+    type_of("vpc", "FlowLog"): Kind(
+        id="fl-{hex}",
+        outputs={"status": "Active", "flowLogId": "fl-{hex}"},
+        fixed=("logStoreName", "projectName", "resourceId", "resourceType", "trafficType"),
+    ),
+    type_of("ecs", "EipAddress"): Kind(
+        id="eip-{hex}",
+        outputs={"ipAddress": "47.93.10.{byte}", "status": "Available"},
+        fixed=("internetChargeType", "isp", "paymentType"),
+    ),
+    type_of("ecs", "EipAssociation"): Kind(
+        id="{allocationId}:{instanceId}", fixed=("allocationId", "instanceId", "instanceType")
+    ),
+    type_of("ecs", "SecurityGroup"): Kind(
+        id="sg-{hex}", unique={"InvalidSecurityGroupName.Duplicate": ("vpcId", "securityGroupName")},
+        fixed=("securityGroupType", "vpcId"),
+    ),
+    type_of("ecs", "SecurityGroupRule"): Kind(
+        id="{securityGroupId}:{type}:{ipProtocol}:{portRange}:{nicType}:{cidrIp}:{policy}:1",
+        outputs={"priority": 1},
+        fixed=("cidrIp", "ipProtocol", "nicType", "policy", "portRange", "priority", "securityGroupId", "type"),
+    ),
+}  # fmt: skip
+
+MACHINES = {
+    INSTANCE: Kind(
+        id="i-{hex}",
+        outputs={"primaryIpAddress": "10.40.0.{byte}", "networkInterfaceId": "eni-{hex}", "status": "Running"},
+        fixed=("networkInterfaceTrafficMode", "networkInterfaces", "systemDiskEncrypted", "hpcClusterId"),
+    ),
+    TEMPLATE: Kind(
+        id="lt-{hex}",
+        outputs={"latestVersionNumber": 1, "defaultVersionNumber": 1},
+        unique={"InvalidLaunchTemplateName.Duplicate": ("launchTemplateName",)},
+        fixed=("launchTemplateName",),
+    ),
+    SCALING_GROUP: Kind(
+        id="asg-{hex}",
+        unique={"InvalidScalingGroupName.Duplicate": ("scalingGroupName",)},
+        fixed=("multiAzPolicy", "vpcId"),
+    ),
+    CONFIGURATION: Kind(id="asc-{hex}", fixed=("scalingGroupId",), part_of="scalingGroupId"),
+    type_of("ess", "ScalingRule"): Kind(
+        id="{scalingGroupId}:asr-{hex}",
+        outputs={"ari": "ari:acs:ess:{region}:{account}:scalingrule/asr-{hex}"},
+        fixed=("scalingGroupId", "scalingRuleType"),
+        part_of="scalingGroupId",
+    ),
+    MIX: Kind(
+        id="apg-{hex}",
+        outputs={"status": "active"},
+        fixed=("launchTemplateConfigs", "launchTemplateId", "launchTemplateVersion", "autoProvisioningGroupType"),
+    ),
+    type_of("ecs", "EcsDeploymentSet"): Kind(id="ds-{hex}", fixed=("domain", "granularity", "strategy")),
+    type_of("ecs", "HpcCluster"): Kind(id="hpc-{hex}"),
+    type_of("ecs", "EcsKeyPair"): Kind(
+        id="{keyPairName}",
+        outputs={"fingerPrint": "{hex}"},
+        unique={"KeyPair.AlreadyExist": ("keyPairName",)},
+        fixed=("keyPairName", "publicKey"),
+    ),
+}
+
+SERVICES = {
+    type_of("kms", "Key"): Kind(
+        id="key-{hex}",
+        arn="acs:kms:{region}:{account}:key/{id}",
+        outputs={"arn": "acs:kms:{region}:{account}:key/{id}", "status": "Enabled"},
+        fixed=("keySpec", "origin", "protectionLevel"),
+        free=True,
+        ghost="PendingDeletion",
+    ),
+    BUCKET: Kind(
+        id="{bucket}",
+        outputs={"intranetEndpoint": "oss-{region}-internal.aliyuncs.com", "owner": "{account}"},
+        named="bucket",
+        unique={"BucketAlreadyExists": ("bucket",)},
+        fixed=("bucket", "redundancyType", "storageClass"),
+    ),
+    type_of("oss", "BucketAcl"): _SETTING,
+    type_of("oss", "BucketPublicAccessBlock"): _SETTING,
+    type_of("oss", "BucketHttpsConfig"): _SETTING,
+    type_of("oss", "BucketPolicy"): _SETTING,
+    type_of("oss", "BucketObject"): Kind(
+        id="{key}", outputs={"etag": "{hex}", "versionId": "{hex}"}, fixed=("bucket", "key"), part_of="bucket"
+    ),
+    type_of("log", "Project"): Kind(
+        id="{projectName}", unique={"ProjectAlreadyExist": ("projectName",)}, fixed=("projectName",)
+    ),
+    type_of("log", "Store"): Kind(
+        id="{projectName}:{logstoreName}", fixed=("encryptConf", "logstoreName", "projectName"), part_of="projectName"
+    ),
+    type_of("message", "ServiceQueue"): Kind(id="{queueName}", fixed=("queueName",)),
+    type_of("cms", "EventRule"): Kind(id="{ruleName}", fixed=("ruleName",)),
+    type_of("cms", "AlarmContact"): Kind(id="{alarmContactName}", fixed=("alarmContactName",)),
+    type_of("cms", "AlarmContactGroup"): Kind(id="{alarmContactGroupName}", fixed=("alarmContactGroupName",)),
+    type_of("ram", "Role"): Kind(
+        id="{roleName}",
+        outputs={"arn": "acs:ram::{account}:role/{roleName}", "roleId": "{hex}"},
+        unique={"EntityAlreadyExists.Role": ("roleName",)},
+        fixed=("roleName",),
+    ),
+    type_of("ram", "Policy"): Kind(
+        id="{policyName}",
+        outputs={"type": "Custom", "defaultVersion": "v1"},
+        unique={"EntityAlreadyExists.Policy": ("policyName",)},
+        fixed=("policyName",),
+    ),
+    type_of("ram", "RolePolicyAttachment"): Kind(
+        id="role:{policyName}:{policyType}:{roleName}", fixed=("policyName", "policyType", "roleName")
+    ),
+    type_of("cs", "ManagedKubernetes"): Kind(
+        id="c{hex}{hex}",
+        outputs={"vpcId": "vpc-of-{hex}", "workerRamRoleName": "KubernetesWorkerRole-{hex}"},
+        fixed=("encryptionProviderKey", "podVswitchIds", "proxyMode", "serviceCidr", "securityGroupId"),
+    ),
+    type_of("cs", "KubernetesAddon"): Kind(id="{clusterId}:{name}", fixed=("clusterId", "name"), part_of="clusterId"),
+    NODE_POOL: Kind(
+        id="{clusterId}:np{hex}",
+        outputs={"nodePoolId": "np{hex}", "scalingGroupId": "asg-of-{hex}"},
+        fixed=("clusterId", "securityGroupIds"),
+        part_of="clusterId",
+    ),
+}
+
+KINDS: Mapping[str, Kind] = NETWORK | MACHINES | SERVICES
