@@ -4,12 +4,19 @@ set -euo pipefail
 exec >>/var/log/gpufleet-boot.log 2>&1
 umask 022
 export DEBIAN_FRONTEND=noninteractive
+not_ready() { # a node that cannot make itself says so, and whoever waits for it need not wait on
+  install -d /var/lib/gpufleet
+  [ -e /var/lib/gpufleet/ready.json ] || printf '{"ready": false, "checks": [{"name": "boot", "ok": false, "detail": "%s: see /var/log/gpufleet-boot.log"}]}\n' "$1" \
+    >/var/lib/gpufleet/ready.json
+}
+step="apt-get" && trap 'not_ready "$step fails"' ERR
 apt-get -o Acquire::Retries=10 -qq update
-apt-get -o Acquire::Retries=10 -qq -y install ansible-core python3-venv
+apt-get -o Acquire::Retries=10 -qq -y install python3-venv
 install -d -m 0755 /etc/gpufleet /opt/gpufleet/bundle
 cat >/etc/gpufleet/boot.json <<'GPUFLEET'
 @BOOT@
 GPUFLEET
+step="the bundle"
 python3 - <<'GPUFLEET'
 import hashlib, hmac, io, json, os, pathlib, socket, sys, tarfile, urllib.request
 from datetime import datetime, timezone
@@ -57,5 +64,9 @@ handover = pathlib.Path(os.environ.get("GPUFLEET_HANDOVER", "/etc/gpufleet/hando
 handover.write_text(json.dumps({**boot["handover"], "nodes": [node]}, indent=1))
 GPUFLEET
 cd /opt/gpufleet/bundle
-export ANSIBLE_CONFIG=playbooks/ansible.cfg GPUFLEET_HANDOVER=/etc/gpufleet/handover.json
-ansible-playbook -i playbooks/inventory -e ansible_connection=local playbooks/gpu_node.yml
+step="ansible-core" # of the lock, hash by hash: the distribution has another one
+python3 -m venv /opt/gpufleet/ansible
+/opt/gpufleet/ansible/bin/pip -q --disable-pip-version-check --retries 10 install --require-hashes --no-deps -r ansible.txt
+export ANSIBLE_CONFIG=playbooks/ansible.cfg GPUFLEET_HANDOVER=/etc/gpufleet/handover.json LC_ALL=C.UTF-8
+step="gpu_node.yml" # which says more by itself, once it has come to its checks
+/opt/gpufleet/ansible/bin/ansible-playbook -i playbooks/inventory -e ansible_connection=local playbooks/gpu_node.yml
