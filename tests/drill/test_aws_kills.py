@@ -115,11 +115,6 @@ def table(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     return show
 
 
-@pytest.mark.timeout(300)
-def test_a_killed_deployment_is_finished_by_the_next(project: EngineRunner) -> None:
-    survive(project, SMALL, "engine", seed=1)
-
-
 @pytest.mark.drill
 @pytest.mark.timeout(7200)
 def test_killed_deployments_leave_neither_duplicates_nor_orphans(

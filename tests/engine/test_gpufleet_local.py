@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -120,22 +121,6 @@ def test_up_makes_nodes_that_say_themselves_that_they_are_ready(gpufleet: Gpufle
     assert [node["state"] for node in gpufleet.json("status", STACK)["nodes"]] == ["ready", "ready"]
 
 
-def test_a_second_up_changes_nothing(gpufleet: Gpufleet) -> None:
-    told = gpufleet.json("up", STACK)
-
-    assert "changed=0" in told["phases"][1]["note"]
-    assert told["phases"][1]["note"].count("changed=") == told["phases"][1]["note"].count("changed=0")
-
-
-def test_a_job_runs_on_both_nodes_and_its_result_comes_back(gpufleet: Gpufleet) -> None:
-    told = gpufleet.json("train", gpufleet.job(10), "--stack", STACK)
-
-    folder = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-1"
-    assert (told["world_size"], told["steps"], told["finished"]) == (2, 10, True)
-    assert (folder / "run.png").read_bytes().startswith(b"\x89PNG")
-    assert [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()][-1] == 10
-
-
 def test_a_wrong_job_file_is_refused_before_any_node_is_asked(gpufleet: Gpufleet) -> None:
     file = gpufleet.root / "wrong.toml"
     file.write_text(JOB.format(steps=0).replace("lr = 0.05", "lr = 'fast'"))
@@ -149,41 +134,44 @@ def test_a_wrong_job_file_is_refused_before_any_node_is_asked(gpufleet: Gpufleet
     ]
 
 
-def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it(gpufleet: Gpufleet) -> None:
-    job = gpufleet.job(100_000)
-    command = gpufleet.start("train", job, "--stack", STACK)
-    run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-2" / "events.jsonl"
-    until(lambda: run.exists() and '"step"' in run.read_text(), seconds=180)
+def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result(gpufleet: Gpufleet) -> None:
+    command = gpufleet.start("train", gpufleet.job(100_000), "--stack", STACK)
+    run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-1"
+    events = run / "events.jsonl"
+    until(lambda: events.exists() and '"step"' in events.read_text(), seconds=180)
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
-    stopped_at = max(step for step in steps_of(run))
+    steps = max(steps_of(events)) + 20
 
-    resumed = gpufleet.json("train", gpufleet.job(stopped_at + 20), "--stack", STACK)
+    told = gpufleet.json("train", gpufleet.job(steps), "--stack", STACK)
 
-    assert (while_running["name"], while_running["state"]) == ("rehearsal-2", "running")
-    assert command.returncode == 75
-    assert "resumes rehearsal-2" in complained
-    assert (resumed["run"], resumed["resumed"], resumed["lost_steps"]) == ("rehearsal-2", True, 0)
+    assert (while_running["name"], while_running["state"]) == ("rehearsal-1", "running")
+    assert (command.returncode, "resumes rehearsal-1" in complained) == (75, True)
+    assert (told["run"], told["resumed"], told["lost_steps"]) == ("rehearsal-1", True, 0)
+    assert (told["world_size"], told["steps"], told["finished"]) == (2, steps, True)
+    assert (run / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()][-1] == steps
 
 
 def steps_of(events: Path) -> list[int]:
     return [event["step"] for line in events.read_text().splitlines() if "step" in (event := json.loads(line))]
 
 
-def test_a_killed_node_is_told_and_up_repairs_it(gpufleet: Gpufleet) -> None:
+def test_a_killed_node_is_told_and_a_second_up_repairs_it_and_changes_nothing_else(gpufleet: Gpufleet) -> None:
     server = gpufleet.root / ".gpufleet" / "local" / STACK / "nodes" / "node-2" / "sshd" / "pid"
     os.kill(int(server.read_text()), signal.SIGKILL)
 
     broken = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
     refused = gpufleet("train", gpufleet.job(10), "--stack", STACK)
-    gpufleet.json("up", STACK)
+    told = gpufleet.json("up", STACK)
     repaired = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
 
     assert broken == {"node-1": "ready", "node-2": "unreachable"}
     assert refused.returncode == 1
     assert f"`gpufleet up {STACK}` makes the nodes ready" in refused.stderr
     assert repaired == {"node-1": "ready", "node-2": "ready"}
+    assert re.search(r"node-1 ok=\d+ changed=0 ", told["phases"][1]["note"])
 
 
 def test_the_environment_of_the_engine_is_printed_for_a_shell(gpufleet: Gpufleet) -> None:

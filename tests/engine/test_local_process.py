@@ -207,7 +207,14 @@ def test_destroy_leaves_nothing_and_can_be_said_twice(cluster: Rehearsal, pulumi
     assert sweep.left_behind(cluster.place) == []
 
 
-@pytest.mark.parametrize("moment", ["*", "nodes/*/sshd/host_key", "nodes/*/sshd/log"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("*", marks=pytest.mark.drill),
+        "nodes/*/sshd/host_key",
+        pytest.param("nodes/*/sshd/log", marks=pytest.mark.drill),
+    ],
+)
 def test_an_up_that_was_killed_in_a_create_leaves_nothing_after_cancel_and_destroy(
     cluster: Rehearsal, pulumi: EngineRunner, moment: str
 ) -> None:
