@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from infra.catalog import load
 from infra.plan.aws.capacity import CapacityBlock, Elastic, Reservation, Spot
@@ -77,7 +78,7 @@ def _beside(
         "NAT gateways": len(network.nat),
         "public addresses": len(network.nat) + sum(nodes[group.name] for group in groups if group.public_address),
         "interface endpoints": sum(len(each.subnets) for each in interface),
-        **{f"{item.name}, GiB of Lustre": item.size_gib for item in storage if isinstance(item, LustrePlan)},
+        **_lustre([item for item in storage if isinstance(item, LustrePlan)]),
         **{f"{item.name}, bucket by what it holds": 1 for item in storage if isinstance(item, BucketPlan)},
         "bucket of the playbooks, by what it holds": int(asked.eks is None),
         "keys": 1,
@@ -89,6 +90,14 @@ def _beside(
     for name, quantity in quantities.items():
         if quantity:
             yield _item(name, quantity, asked.region)
+
+
+def _lustre(file_systems: Sequence[LustrePlan]) -> Mapping[str, int]:
+    """GiB by what they are billed as. The metadata's speed is in the price as long as it follows the size."""
+    gib: Counter[str] = Counter()
+    for item in file_systems:
+        gib[f"Lustre at {item.mib_per_second_per_tib} MB/s per TiB, GiB"] += item.size_gib
+    return gib
 
 
 def _item(name: str, quantity: int, region: str) -> CostItem:

@@ -45,6 +45,12 @@ def test_what_stands_beside_the_nodes_costs_what_its_own_table_says(stack: str) 
     )
 
 
+def test_a_file_system_costs_what_its_speed_costs(aws: Project) -> None:
+    cost = aws.plan(storage=f"[{BUCKET}, {LUSTRE}]").cost
+
+    assert next(item.hourly for item in cost.items if "Lustre" in item.name) == pytest.approx(19200 * 0.21 / 730)
+
+
 def at_most(group: AwsGroupPlan, on_demand: float) -> float:
     """What one node costs an hour as it is bought: a block was paid before, and spot has its cap."""
     if isinstance(group.market, CapacityBlock):
@@ -106,10 +112,10 @@ def test_every_item_of_the_bill_is_listed_with_its_source_and_none_is_invented(a
     unpriced = {item.name.partition(",")[0]: item.quantity for item in items if item.hourly is None}
     assert priced == {
         "head": 1, "a": 4, "root volumes, GiB": 850, "NAT gateways": 1, "public addresses": 2, "keys": 1,
+        "Lustre at 250 MB/s per TiB, GiB": 19200,
     }  # fmt: skip
     assert unpriced == {
         "d": 1,
-        "f": 19200,
         "bucket of the playbooks": 1,
         "flow log": 1,
         "queue": 1,
