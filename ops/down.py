@@ -31,7 +31,8 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
             removed = cloud.clear(EMPTY, phase)
             project.handover(stack).unlink(missing_ok=True)
             project.since(stack).unlink(missing_ok=True)
-            shutil.rmtree(project.reports(stack), ignore_errors=True)
+            if (reports := project.reports(stack)).exists():
+                shutil.rmtree(reports)
             if left := cloud.strays(EMPTY):
                 raise Failure("left behind, please report:", *left)
             phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")
