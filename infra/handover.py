@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from infra import catalog
 from infra.catalog import Precision, drivers
-from infra.plan.plan import GroupPlan, StoragePlan
+from infra.plan.plan import GroupPlan, LoadMetric, StoragePlan
 from infra.plan.volumes import Scratch
 
 
@@ -92,6 +92,19 @@ class Disks(_Told):
         )
 
 
+class Load(_Told):
+    """The metric in which each node tells its cloud how busy its GPUs are, in percent."""
+
+    namespace: str
+    name: str
+    dimensions: dict[str, str]
+
+    @classmethod
+    def of(cls, plan: LoadMetric | None) -> Load | None:
+        """What is told of a planned one."""
+        return plan and cls(namespace=plan.namespace, name=plan.name, dimensions=dict(plan.dimensions))
+
+
 class Group(_Told):
     """Equal machines; gpu is None without one.
 
@@ -100,7 +113,7 @@ class Group(_Told):
     cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's
     software, by distribution; a node takes what stands under its own. disks: what each node makes of its own disks.
     mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, of which
-    training tells its share (MFU); without what the tables do not know.
+    training tells its share (MFU); without what the tables do not know. load: None where nobody heeds it.
     """
 
     name: str
@@ -116,6 +129,7 @@ class Group(_Told):
     disks: tuple[Disks, ...] = ()
     mig: tuple[str, ...] = ()
     gpu_tflops: dict[str, float] = {}
+    load: Load | None = None
 
     @classmethod
     def of(cls, plan: GroupPlan) -> Group:
@@ -132,6 +146,7 @@ class Group(_Told):
             disks=(Disks.of(plan.scratch),) if plan.scratch else (),
             mig=plan.mig,
             gpu_tflops=_peaks(plan.gpu),
+            load=Load.of(plan.load),
         )
 
 

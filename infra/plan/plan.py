@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -18,6 +19,15 @@ class NodePlan:
     group: str
     address: str
     port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadMetric:
+    """Where nodes tell how busy their GPUs are, in percent: by the mean their cloud adds and removes nodes."""
+
+    namespace: str
+    name: str
+    dimensions: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,11 @@ class GroupPlan:
     def fabric_devices(self) -> int:
         """How many RDMA devices a node must show; 0 where nobody can say beforehand."""
         return 0
+
+    @property
+    def load(self) -> LoadMetric | None:
+        """None where nobody adds or removes nodes by it."""
+        return None
 
     @property
     def size(self) -> str:

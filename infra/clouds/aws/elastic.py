@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     )
 
 
-STACK_DIMENSION = "stack"  # two stacks of a region may have groups of one name
-
-
 def scaling_group(
     name: str,
-    stack: str,
     plan: AwsGroupPlan,
     elastic: Elastic,
     template_id: Input[str],
@@ -60,12 +56,11 @@ def scaling_group(
         target_tracking_configuration={
             "target_value": elastic.gpu_load_percent,
             "customized_metric_specification": {
-                "namespace": elastic.metric_namespace,
-                "metric_name": elastic.metric,
+                "namespace": elastic.load.namespace,
+                "metric_name": elastic.load.name,
                 "statistic": "Average",
                 "metric_dimensions": [
-                    {"name": STACK_DIMENSION, "value": stack},
-                    {"name": elastic.metric_dimension, "value": plan.name},
+                    {"name": name, "value": value} for name, value in elastic.load.dimensions.items()
                 ],
             },
         },

@@ -76,7 +76,7 @@ class NodeGroup(ComponentResource):
             case Gang() as gang:
                 fleet(f"{name}-fleet", plan, gang, template.id, args.subnets, mine)
             case Elastic() as elastic:
-                scaling_group(f"{name}-scaling", args.stack, plan, elastic, template.id, args.subnets, tags, mine)
+                scaling_group(f"{name}-scaling", plan, elastic, template.id, args.subnets, tags, mine)
         self.register_outputs({})
 
 

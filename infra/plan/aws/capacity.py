@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.plan.plan import LoadMetric
+
 
 @dataclass(frozen=True, kw_only=True)
 class OnDemand:
@@ -103,18 +105,15 @@ class Gang:
 class Elastic:
     """Between `least` and `most` nodes, by the load of their GPUs: one scaling group with target tracking.
 
-    It begins with `least`. The metric is the nodes' own (DCGM's GPU utilisation, percent), the mean over the group:
-    `metric` in `metric_namespace` with the dimension `metric_dimension` = the group's name. on_demand_base and
-    on_demand_percent: of a mixed instances policy (`on_demand_percentage_above_base_capacity`).
+    It begins with `least`. load: the nodes' own metric, DCGM's GPU utilisation. on_demand_base and on_demand_percent:
+    of a mixed instances policy (`on_demand_percentage_above_base_capacity`).
     """
 
     kind: Literal["elastic"] = "elastic"
     least: int
     most: int
     gpu_load_percent: float
-    metric_namespace: str
-    metric: str
-    metric_dimension: str
+    load: LoadMetric
     warmup_seconds: int
     on_demand_base: int
     on_demand_percent: int

@@ -51,7 +51,7 @@ ANY_EVENTS = {
 def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
     """The plan of a stack on AWS, with what its layouts refused, before any rule."""
     refusals = Refusals()
-    groups = tuple(group_plan(asked, index, refusals) for index in range(len(asked.nodes)))
+    groups = tuple(group_plan(stack, asked, index, refusals) for index in range(len(asked.nodes)))
     storage = tuple(_storage(asked, item) for item in asked.storage)
     file_systems = [item for item in storage if isinstance(item, LustrePlan)]
     network = network_plan(asked, groups, file_systems, refusals)
@@ -66,7 +66,7 @@ def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
         storage=storage,
         bundle=_retention(removable=True) if asked.eks is None else None,
         key=_key(asked.region, groups),
-        permissions=permissions(asked, storage) if asked.eks is None else eks_permissions(asked),
+        permissions=permissions(asked, groups, storage) if asked.eks is None else eks_permissions(asked),
         eks=eks_plan(stack, asked, storage),
         store=store_plan(groups) if asked.eks is None else None,
         interruption=InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),

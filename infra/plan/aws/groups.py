@@ -27,6 +27,7 @@ from infra.plan.aws.capacity import (
 from infra.plan.aws.plan import AwsGroupPlan, ImagePlan
 from infra.plan.cards import NetworkCards, NoFabric
 from infra.plan.placement import Placement, placement
+from infra.plan.plan import LoadMetric
 from infra.plan.refusals import Refusals
 from infra.plan.subnets import Kind
 from infra.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
@@ -44,7 +45,7 @@ PARAMETER = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{}/hvm/eb
 DEBIAN_NAMES: dict[Literal["x86_64", "arm64"], str] = {"x86_64": "amd64", "arm64": "arm64"}
 
 GPU_LOAD_PERCENT = 85.0
-METRIC_NAMESPACE, METRIC, METRIC_DIMENSION = "gpufleet", "gpu_utilization", "group"
+METRIC_NAMESPACE, METRIC = "gpufleet", "gpu_utilization"
 WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
 METADATA_HOP_LIMIT = 2  # 1, the default, ends at the host: containers would not reach it
 
@@ -66,7 +67,7 @@ def group_zones(asked: spec.AwsSpec, group: spec.AwsNodes) -> tuple[str, ...]:
     return (group.zone,) if group.zone else asked.all_zones
 
 
-def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupPlan:
+def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupPlan:
     """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
     group, here = asked.nodes[index], f"cluster.nodes[{index}]"
     kind = load().type(group.type)
@@ -88,7 +89,7 @@ def group_plan(asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupP
         type=kind.name,
         role=role,
         market=market,
-        capacity=_capacity(asked, group, kind, market),
+        capacity=_capacity(stack, asked, group, kind, market),
         subnets=tuple(subnet_name(subnet_kind, zone) for zone in zones),
         security_group=group.name,
         public_address=subnet_kind == "public",
@@ -169,7 +170,7 @@ def _block(group: str, asked: markets.BlockMarket) -> CapacityBlock:
     return CapacityBlock(id=asked.buy.offering, purchase=purchase)
 
 
-def _capacity(asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
+def _capacity(stack: str, asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
     if asked.eks is not None:
         return managed.capacity(group.name, _most(group), kind, market)
     if group.name == HEAD:
@@ -181,9 +182,11 @@ def _capacity(asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, mar
         least=_least(group),
         most=_most(group),
         gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
-        metric_namespace=METRIC_NAMESPACE,
-        metric=METRIC,
-        metric_dimension=METRIC_DIMENSION,
+        load=LoadMetric(
+            namespace=METRIC_NAMESPACE,
+            name=METRIC,
+            dimensions={"stack": stack, "group": group.name},  # groups of two stacks may have one name
+        ),
         warmup_seconds=WARMUP_SECONDS,
         on_demand_base=_least(group) if isinstance(market, Spot) and market.fallback else 0,
         on_demand_percent=0 if spot else 100,

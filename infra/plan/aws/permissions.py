@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.plan.aws.groups import METRIC_NAMESPACE
-from infra.plan.aws.plan import LustrePlan
+from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
 from infra.plan.rented import BucketPlan
 from infra.plan.statement import Resource, Statement
 from infra.spec.aws import AwsSpec
@@ -18,16 +17,25 @@ BUNDLE = ""
 ANYTHING = (Resource(kind="anything"),)
 
 
-def permissions(asked: AwsSpec, storage: Sequence[BucketPlan | LustrePlan]) -> tuple[Statement, ...]:
+def permissions(
+    asked: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return (
         allow("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE)]),
         *use_of_buckets(storage),
         USE_KEY,
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
-        allow("SendLoad", "cloudwatch:PutMetricData", on=ANYTHING, equals={"cloudwatch:namespace": METRIC_NAMESPACE}),
+        *_telling_of_load(groups),
         *([SESSIONS] if asked.access.ssm else []),
     )
+
+
+def _telling_of_load(groups: Sequence[AwsGroupPlan]) -> Iterator[Statement]:
+    """Only where nodes come and go by it, and in no namespace but theirs."""
+    for namespace in dict.fromkeys(group.load.namespace for group in groups if group.load):
+        equals = {"cloudwatch:namespace": namespace}
+        yield allow("SendLoad", "cloudwatch:PutMetricData", on=ANYTHING, equals=equals)
 
 
 def use_of_buckets(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[Statement]:

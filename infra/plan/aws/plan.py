@@ -16,7 +16,7 @@ from infra.plan.aws.eks_plan import EksPlan
 from infra.plan.cards import Interface
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
-from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan, StoragePlan
+from infra.plan.plan import AccessPlan, GroupPlan, LoadMetric, NetworkPlan, Plan, StoragePlan
 from infra.plan.rented import BucketPlan, Retention, StorePlan
 from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
@@ -152,6 +152,10 @@ class AwsGroupPlan(GroupPlan):
     def fabric_devices(self) -> int:
         """Every EFA interface is one."""
         return sum(card.interface_type != "interface" for card in self.interfaces)
+
+    @property
+    def load(self) -> LoadMetric | None:
+        return self.capacity.load if isinstance(self.capacity, Elastic) else None
 
     @property
     def most(self) -> int:

@@ -203,7 +203,7 @@ def test_permissions_name_actions_and_what_they_are_about(aws: Project) -> None:
 
     assert not any("*" in action for statement in statements for action in statement.actions)
     free = {statement.sid for statement in statements if statement.resources[0].kind == "anything"}
-    assert free == {"SeeNodes", "SendLoad", "SessionManager"}
+    assert free == {"SeeNodes", "SessionManager"}
     assert len({statement.sid for statement in statements}) == len(statements)
 
 
