@@ -65,8 +65,8 @@ class Hosts:
         return self.specs[id_].folder / "disk" / "root"
 
     def _look(self) -> None:
-        self._upload()
         running = {row.id: row for row in self.store.of(INSTANCE) if row.state == "running"}
+        self._upload()  # after the look: what a machine fetches was there before it
         gone, fresh = set(self.specs) - set(running), [row for id_, row in running.items() if id_ not in self.specs]
         for id_ in gone:
             sweep.remove_node(self.site, self.specs.pop(id_).name)
