@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import socket
 import traceback
 from collections.abc import Callable
-from contextlib import ExitStack
 from importlib import import_module
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ import torch
 
 from training.config import Job, load
 
-RANK_SECONDS = 60
+RANK_SECONDS = 240  # of a loaded machine
+PORTS = range(10_000, 32_000)  # below those that the kernel gives out by itself (ip_local_port_range)
 SMALL = """
 steps = 12
 log_every = 1
@@ -74,10 +76,16 @@ def on_ranks(world: int, work: Callable[..., Any], *args: Any) -> list[Any]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on."""
-    with ExitStack() as open_together:
-        probes = [open_together.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [probe.getsockname()[1] for probe in probes]
+    """Loopback ports that nobody listens on, and that no other test's connection is given before they are used."""
+    return list(islice(filter(free, random.SystemRandom().sample(PORTS, 1000)), count))
+
+
+def free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def answer(end: Connection) -> Any:
