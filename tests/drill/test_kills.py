@@ -88,3 +88,26 @@ def test_either_node_may_be_lost_and_replaced(launch: Launchers, undisturbed: st
     assert nodes[0].steps() == list(range(1, STEPS + 1))
     assert nodes[0].result()["digest"] == undisturbed
     server.kill()
+
+
+def test_a_node_that_joins_late_trains_with_the_first_and_may_leave_again(launch: Launchers) -> None:
+    _, where = launch.store()
+    options = ("--nproc", "1", "--nnodes", "1:2", "--store", where)
+    first = launch(*options, out="joined", steps=100_000)
+    first.until(first.steps)
+
+    second = launch(*options, out="joined", steps=100_000)
+    second.until(second.ranks)
+    second.ask(signal.SIGTERM)
+    assert second.end()[0] == 75
+    together = second.result()
+
+    left_at = together["steps"]
+    first.until(lambda: first.steps()[-1] > left_at)
+    first.ask(signal.SIGTERM)
+    code, said = first.end()
+
+    assert (together["world_size"], first.result()["world_size"]) == (2, 1)
+    assert code == 75
+    assert f"another node left or joined; starting again at step {left_at}" in said
+    assert first.result()["lost_steps"] == 0

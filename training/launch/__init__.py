@@ -15,26 +15,29 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from typing import NoReturn
 
-from training.launch.ended import EXIT_BAD_JOB, EXIT_PREEMPTED, Ended, say
+from training.launch.ended import EXIT_BAD_JOB, EXIT_PREEMPTED, Ended, leave, say
 from training.launch.node import Endpoint, Nodes
 
 SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 SHUTDOWN_SECONDS = 90  # a cloud's notice is two minutes: 90 s to save, the rest to leave
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run `launch …` or `store …`; returns the exit code, prints one clear line when it is not 0."""
+def main(argv: Sequence[str]) -> NoReturn:
+    """Run `launch …` or `store …`; leaves the process with the exit code, and one clear line when it is not 0."""
     asked = arguments(argv)
     try:
         if asked.command == "store":
             from training.launch.store import serve  # torch: a wrong argument does not wait for it
 
-            return serve(asked.bind, asked.port)
-        return launch(asked)
+            code = serve(asked.bind, asked.port)
+        else:
+            code = launch(asked)
     except Ended as end:
         say(end.message)
-        return end.exit_code
+        code = end.exit_code
+    leave(code)
 
 
 def launch(asked: argparse.Namespace) -> int:
@@ -52,9 +55,10 @@ def launch(asked: argparse.Namespace) -> int:
         raise Ended(EXIT_PREEMPTED, f"{switch} keeps this job stopped: remove it to go on")
 
     from training.launch.request import Request
-    from training.launch.supervise import supervise
 
-    with Request(attached=asked.attached) as request:
+    with Request(attached=asked.attached) as request:  # a request is heard before torch is there
+        from training.launch.supervise import supervise
+
         return supervise(job, worker_command(asked), asked, request)
 
 

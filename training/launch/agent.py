@@ -26,7 +26,7 @@ from training.launch.failure import Logs, beat_file, first_failure
 from training.launch.progress import ROUNDS_WITHOUT_A_STEP, Progress
 from training.launch.request import Request
 
-STACKS_SECONDS = 0.5  # for a rank to write where it stands
+STACKS_SECONDS = 2  # for a rank to write where it stands, on a loaded node, too
 EXIT_BARRIER_SECONDS = 30  # a node that is lost after the last step must not hold the others for long
 
 

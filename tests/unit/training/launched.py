@@ -38,13 +38,12 @@ shards = 2
 every_steps = 5
 """
 
-REAL = "import sys; from training.__main__ import main; sys.exit(main(sys.argv[1:]))"
 # The same launcher, whose ranks run another `main`: what a launcher does needs no training to be shown.
 STANDIN = """\
 import sys, training.launch as launch
 program, real = sys.argv.pop(1), launch.worker_command
 launch.worker_command = lambda asked: [program, *real(asked)[2:]]
-sys.exit(launch.main(sys.argv[1:]))
+launch.main(sys.argv[1:])
 """
 RANK = """\
 import json, os, signal, sys, time, types
@@ -73,9 +72,9 @@ class Launched:
         self.out = out
 
     def ranks(self) -> list[int]:
-        """Its living children."""
+        """Its living ranks; torch's import has children, too."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if alive(int(pid))]
+        return [int(pid) for pid in children if alive(int(pid)) and b"run" in command_of(int(pid))]
 
     def steps(self) -> list[int]:
         """The steps logged so far, in the order they were done."""
@@ -92,7 +91,7 @@ class Launched:
     def checkpoints(self) -> list[int]:
         return sorted(int(folder.name[5:]) for folder in (self.out / "checkpoints").glob("step-????????"))
 
-    def until(self, condition: Callable[[], object], seconds: float = 120) -> None:
+    def until(self, condition: Callable[[], object], seconds: float = 240) -> None:
         """Waits for the condition; fails with the launcher's words when it ends or takes too long first."""
         end = time.monotonic() + seconds
         while not condition():
@@ -110,7 +109,7 @@ class Launched:
             pipe.close()
         self.process.stdin = self.process.stdout = None
 
-    def end(self, seconds: float = 120) -> tuple[int, str]:
+    def end(self, seconds: float = 240) -> tuple[int, str]:
         """Exit code and what it said on standard error."""
         _, said = self.process.communicate(timeout=seconds)
         return self.process.returncode, said
@@ -122,6 +121,14 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def command_of(pid: int) -> list[bytes]:
+    """Its arguments; none once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 class Launchers:
@@ -136,11 +143,11 @@ class Launchers:
     ) -> Launched:
         """One launcher. program: source of a `main(argv)` that its ranks run instead."""
         job = self.job(out, steps)
-        code = [REAL]
+        code = ["-m", "training"]
         if program:
             source = self.folder / f"{out}.py"
             source.write_text(RANK.replace("PROGRAM", program))
-            code = [STANDIN, str(source)]
+            code = ["-c", STANDIN, str(source)]
         environment |= {"OUT": str(self.folder / out)}
         return Launched(self.python(*code, "launch", str(job), *options, **environment), self.folder / out)
 
@@ -152,14 +159,14 @@ class Launchers:
 
     def store(self) -> tuple[subprocess.Popen[str], str]:
         """A rendezvous store on loopback and its HOST:PORT."""
-        process = self.python(REAL, "store", "--bind", "127.0.0.1")
+        process = self.python("-m", "training", "store", "--bind", "127.0.0.1")
         assert process.stdout is not None
         where = json.loads(process.stdout.readline())
         return process, f"{where['address']}:{where['port']}"
 
     def python(self, *code: str, **environment: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", *code],
+            [sys.executable, *code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
