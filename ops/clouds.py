@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import Any, ClassVar
 
 from infra.handover import Handover
 from infra.plan.plan import Finding, Plan
@@ -27,52 +27,55 @@ class Discovered:
     others: tuple[NodeState, ...]
 
 
-class Cloud(Protocol):
-    """billed: it costs money, so `up` shows a plan with its price and asks."""
+@dataclass(frozen=True)
+class Cloud:
+    """A cloud of which the engine's own state says everything; each cloud overrides where there is more to it.
 
-    billed: bool
+    billed: it costs money, so `up` shows a plan with its price and asks.
+    """
 
-    def __init__(self, project: Project, plan: Plan) -> None: ...
+    project: Project
+    plan: Any  # the plan of this very cloud
+    billed: ClassVar[bool] = False
 
     def prepare(self, told: Handover) -> None:
         """Puts the private key where the handover will say that it is. Raises Failure."""
-        ...
 
     def checked(self) -> tuple[Finding, ...]:
         """What the cloud itself has to say of the plan before anything is made."""
-        ...
+        return ()
 
     def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
         """The engine's state, completed with what exists and it lacks, and how many resources that were."""
-        ...
+        return state, 0
 
     def discovered(self, told: Handover) -> Discovered:
         """The nodes of the moment."""
-        ...
+        return Discovered(told, ())
 
     def delivered(self) -> None:
         """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
-        ...
 
     def renew(self, group: str) -> str:
-        """Ends what is left of a group that its cloud never refills; returns what that was. Raises Failure."""
-        ...
+        """Ends what is left of a group that its cloud never refills; returns what that was. Raises Failure, as each
+        cloud without such groups does in its own words."""
+        raise NotImplementedError
 
     def fall_back(self) -> list[str]:
         """Buys what the plan names for want of something cheaper; a line for each purchase."""
-        ...
+        return []
 
     def strays(self, state: State) -> list[str]:
         """A line for everything of the stack that exists and that the engine's state does not know."""
-        ...
+        return []
 
     def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
         """The state with all of them that the engine can destroy, and their URNs."""
-        ...
+        return state, []
 
     def clear(self, state: State, phase: Phase) -> list[str]:
         """Ends what only the cloud itself can end, waits until no stray is left, and returns what there was."""
-        ...
+        return []
 
 
 def of(project: Project, plan: Plan) -> Cloud:

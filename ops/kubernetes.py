@@ -14,16 +14,11 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
-from infra.handover import Handover
 from infra.plan.kubernetes import KubernetesPlan
 from infra.plan.kubernetes.jobs import objects
 from infra.plan.kubernetes.tenant import JOB_LABEL
-from infra.plan.plan import Finding
-from ops.clouds import Discovered
+from ops import clouds
 from ops.failure import Failure
-from ops.phases import Phase
-from ops.project import Project
-from ops.recovery import Row, State
 from ops.runs import Run
 
 Event = dict[str, Any]
@@ -32,43 +27,13 @@ ASK_SECONDS = 1.0
 ENDED = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True)
-class Cloud:
+class Cloud(clouds.Cloud):
     """A cluster that is somebody's: nothing of it is waited for, and its bill is not ours."""
 
-    project: Project
     plan: KubernetesPlan
-    billed: bool = False
-
-    def prepare(self, told: Handover) -> None:
-        """Nothing: people come by the cluster's API."""
-
-    def checked(self) -> tuple[Finding, ...]:
-        return ()
-
-    def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
-        return state, 0
-
-    def discovered(self, told: Handover) -> Discovered:
-        return Discovered(told, ())
-
-    def delivered(self) -> None:
-        """Nothing: objects are there, or the engine has failed."""
 
     def renew(self, group: str) -> str:
         raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
-
-    def fall_back(self) -> list[str]:
-        return []
-
-    def strays(self, state: State) -> list[str]:
-        return []
-
-    def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
-        return state, []
-
-    def clear(self, state: State, phase: Phase) -> list[str]:
-        return []
 
 
 @dataclass(frozen=True)

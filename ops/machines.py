@@ -7,38 +7,24 @@ import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from infra.handover import Handover
 from infra.plan.machines import MachinePlan, MachinesPlan
-from infra.plan.plan import Finding
+from ops import clouds
 from ops.clouds import Discovered
 from ops.failure import Failure
 from ops.nodes import CONNECT_SECONDS
 from ops.phases import Phase
-from ops.project import Project
-from ops.recovery import Row, State
+from ops.recovery import State
 
 BOOT_SECONDS, BOOT_ASK_SECONDS = 900.0, 5.0  # firmware of an eight-GPU server trains memory for minutes
 COMMAND_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class Cloud:
+class Cloud(clouds.Cloud):
     """The hosts of a stack file."""
 
-    project: Project
     plan: MachinesPlan
-    billed: bool = False
-
-    def prepare(self, told: Handover) -> None:
-        """Nothing: the key file is the person's own."""
-
-    def checked(self) -> tuple[Finding, ...]:
-        return ()
-
-    def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
-        return state, 0
 
     def discovered(self, told: Handover) -> Discovered:
         """The hosts of the handover; the file of known hosts is written from their keys."""
@@ -62,16 +48,6 @@ class Cloud:
 
     def renew(self, group: str) -> str:
         raise Failure(f"--renew {group}: hosts of one's own are not bought; `up` sets up a mended one anew", code=2)
-
-    def fall_back(self) -> list[str]:
-        return []
-
-    def strays(self, state: State) -> list[str]:
-        """None: a host is nobody's resource."""
-        return []
-
-    def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
-        return state, []
 
     def clear(self, state: State, phase: Phase) -> list[str]:
         """Puts the hosts to sleep, where the stack says how."""

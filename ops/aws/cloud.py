@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from infra.handover import Handover
 from infra.plan.aws import AwsPlan
 from infra.plan.plan import Finding
-from ops import recovery
+from ops import clouds, recovery
 from ops.aws import capacity, discovery, live, login, strays
 from ops.aws.account import Account, answers
 from ops.aws.adoption import Adoption
 from ops.aws.tagged import Thing, instances, things
 from ops.clouds import Discovered
 from ops.phases import Phase
-from ops.project import Project
 from ops.recovery import Row, State
 
 SLOW = {"ec2/instance", "ec2/natgateway", "ec2/network-interface", "ec2/volume"}
@@ -27,13 +26,11 @@ LAG_SECONDS = 60.0  # for what the tagging API has not noticed yet
 ASK_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Cloud:
+class Cloud(clouds.Cloud):
     """One stack in the account."""
 
-    project: Project
     plan: AwsPlan
-    billed: bool = True
+    billed: ClassVar[bool] = True
 
     @cached_property
     def account(self) -> Account:
