@@ -137,6 +137,7 @@ def hall(pulumi: EngineRunner, loopback: str) -> Hall:
     return made
 
 
+@pytest.mark.drill
 def test_a_port_without_a_subnet_manager_stops_up_with_its_name(hall: Hall) -> None:
     hall.port(hall.hosts[1], sm_lid="0x0", state="2: INIT")
 
@@ -157,6 +158,8 @@ def test_up_configures_the_hosts_and_proves_them_ready(hall: Hall) -> None:
 
 @pytest.mark.drill
 def test_a_second_up_changes_nothing(hall: Hall) -> None:
+    hall("up", STACK, "--yes")
+
     answer = hall("up", STACK, "--yes", "--json")
 
     assert answer.returncode == 0, answer.stderr
@@ -175,12 +178,12 @@ def test_a_job_runs_on_the_hosts_with_the_fabrics_settings(hall: Hall) -> None:
     assert json.loads(answer.stdout)["steps"] == 6
 
 
-def test_a_silent_host_is_woken_by_its_bmc(hall: Hall) -> None:
+def test_a_silent_host_is_woken_by_its_bmc(hall: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "BOOT_ASK_SECONDS", 0.1)
     host, woken = hall.hosts[1], hall.pulumi.root / "woken"
     listen = f"import socket, time; s = socket.create_server(({host.address!r}, {PORT})); time.sleep(20)"
     wake = (
-        f"import subprocess, sys; "
-        f"subprocess.Popen([sys.executable, '-c', {listen!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {listen!r}], stdout=-3, stderr=-3); "
         f"open({str(woken)!r}, 'w').write(' '.join(sys.argv[1:]))"
     )
     hall.describe(power={"wake": [sys.executable, "-c", wake, "{host}", "{bmc}"]})
