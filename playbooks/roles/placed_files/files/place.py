@@ -1,8 +1,8 @@
-"""Run on a node as root: puts files in place, each whole, and prints the paths of those that were not so, one a line.
+"""Run on a node: puts files in place, each whole, and prints the paths of those that were not so, one a line.
 
-Argument: place | look, which only prints. Standard input: a JSON list of {"path","content"}. They are root's, and
-everybody may read them; so are the folders made above them. One program for all files of a role: a module for each
-would cost more than all of its work.
+Argument: place | look, which only prints. Standard input: a JSON list of {"path","content"}. They belong to who runs
+it, root on a machine, and everybody may read them; so are the folders made above them. One program for all files of a
+role: a module for each would cost more than all of its work.
 """
 
 import json
@@ -17,7 +17,7 @@ def is_right(file, content):
     if file.is_symlink() or not file.is_file() or file.read_bytes() != content:
         return False
     about = file.stat()
-    return about.st_mode & 0o7777 == MODE and (about.st_uid, about.st_gid) == (0, 0)
+    return about.st_mode & 0o7777 == MODE and (about.st_uid, about.st_gid) == (os.geteuid(), os.getegid())
 
 
 def put(file, content):
