@@ -8,6 +8,8 @@ import pytest
 from gpu_machines import GpuMachine, Hardware, lacking, running
 from ssh_hosts import Played
 
+from infra.clouds.local.site import MACHINE_USER
+
 pytestmark = pytest.mark.timeout(900)
 
 DRIVER = "580.178.04"
@@ -36,6 +38,16 @@ def test_a_bare_machine_becomes_a_gpu_node(node: GpuMachine, first: Played) -> N
     assert details["gpus"] == "8 of compute capability 8.0"
     assert details["dcgm"] == "4.6.0, level 1 passed"
     assert node.ready["ready"]
+
+
+def test_its_parameters_are_in_the_kernel_and_its_files_are_roots_but_for_those_of_jobs(
+    node: GpuMachine, first: Played
+) -> None:
+    set_ = node.run("cat /etc/sysctl.d/90-gpufleet.conf /proc/sys/net/ipv4/tcp_mtu_probing")
+    owners = node.run("stat -c %U /etc/gpufleet/node.json /var/lib/gpufleet")
+
+    assert set_.endswith("= 1\n1")
+    assert owners.split() == ["root", MACHINE_USER]
 
 
 def test_every_package_of_the_driver_is_of_one_version_and_held(node: GpuMachine, first: Played) -> None:

@@ -1,4 +1,4 @@
-"""gpu_node.yml on a machine of its own: logged in as a person, configured as root."""
+"""gpu_node.yml on a machine without GPUs: logged in as a person, configured as root. With GPUs: test_gpu_stack."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Handover
 from ops import nodes
+
+pytestmark = pytest.mark.drill
 
 ADDRESS, GATEWAY, CIDR = "10.213.51.11", "10.213.51.1", "10.213.51.0/24"
 
