@@ -34,7 +34,6 @@ LOCKING: dict[str, dict[str, Any]] = {
     "our user denied": sshd(DenyUsers="ops"),
     "our group denied": sshd(DenyGroups="ops"),
     "keys refused": sshd(PubkeyAuthentication="no"),
-    "passwords only": sshd(AuthenticationMethods="password"),
     "keys elsewhere": sshd(AuthorizedKeysFile="/nowhere/%u"),
     "no keys at all": sshd(AuthorizedKeysFile="none"),
     "key types that nobody has": sshd(PubkeyAcceptedAlgorithms="ssh-dss-cert-v01@openssh.com"),
@@ -51,6 +50,7 @@ LOCKING: dict[str, dict[str, Any]] = {
     "a reset": rule("tcp dport 22 reject with tcp reset"),
 }
 REFUSED: dict[str, dict[str, Any]] = {
+    "a method that is disabled": sshd(AuthenticationMethods="password"),
     "an option that there is not": sshd(PermitRootLogins="no"),
     "a value that there is not": sshd(PermitRootLogin="perhaps"),
     "a key exchange that there is not": sshd(KexAlgorithms="no-such-exchange"),
