@@ -1,4 +1,4 @@
-"""Signed apt repositories made from data: real packages, real signatures, flat like NVIDIA's. Needs gpg only."""
+"""Signed apt repositories made from data: real packages, real signatures. Needs gpg only."""
 
 from __future__ import annotations
 
@@ -80,6 +80,14 @@ class Key:
     def signed(self, text: str) -> bytes:
         return self._gpg("--clearsign", given=text.encode())
 
+    def expired(self) -> bytes:
+        """Its public part as it is when its time is over."""
+        self._gpg("--quick-set-expire", self.fingerprint, "seconds=1")
+        public = self._gpg("--armor", "--export", self.name)
+        time.sleep(2)
+        self._gpg("--quick-set-expire", self.fingerprint, "never")
+        return public
+
     def close(self) -> None:
         """Ends the key's agent."""
         subprocess.run(["gpgconf", "--kill", "all"], env={**os.environ, "GNUPGHOME": self.home}, check=False)
@@ -91,24 +99,27 @@ class Key:
         return subprocess.run(command, input=given, capture_output=True, check=True, env=environment).stdout
 
 
-def write(folder: Path, packages: Iterable[Package], key: Key, origin: str) -> None:
-    """A repository in a folder, in the place of the one that was there."""
+def write(folder: Path, packages: Iterable[Package], key: Key, origin: str, suite: str = "") -> None:
+    """A repository in a folder, in the place of the one that was there: flat like NVIDIA's, or of one suite."""
+    indices = folder / "dists" / suite if suite else folder
+    listing = f"main/binary-{ARCHITECTURE}/Packages" if suite else "Packages"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    (indices / listing).parent.mkdir(parents=True)
     index = ""
     for package in packages:
         deb = package.deb()
         (folder / package.file).write_bytes(deb)
         about = f"Filename: ./{package.file}\nSize: {len(deb)}\nSHA256: {hashlib.sha256(deb).hexdigest()}\n"
         index += package.control + about + "\n"
-    files = {"Packages": index.encode(), "Packages.gz": gzip.compress(index.encode(), mtime=0)}
+    files = {listing: index.encode(), f"{listing}.gz": gzip.compress(index.encode(), mtime=0)}
     sums = ""
     for name, body in files.items():
-        (folder / name).write_bytes(body)
+        (indices / name).write_bytes(body)
         sums += f" {hashlib.sha256(body).hexdigest()} {len(body)} {name}\n"
     day = email.utils.formatdate(time.time() - 60, usegmt=True).replace("GMT", "UTC")
-    release = f"Origin: {origin}\nLabel: {origin}\nArchitectures: {ARCHITECTURE}\nDate: {day}\nSHA256:\n{sums}"
-    (folder / "InRelease").write_bytes(key.signed(release))
+    about = f"Origin: {origin}\nLabel: {origin}\nArchitectures: {ARCHITECTURE}\nComponents: main\nDate: {day}\n"
+    release = (f"Codename: {suite}\n" if suite else "") + about + f"SHA256:\n{sums}"
+    (indices / "InRelease").write_bytes(key.signed(release))
 
 
 def _tar(files: list[tuple[str, str, int]], links: dict[str, str] | None = None) -> bytes:

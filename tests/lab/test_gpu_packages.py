@@ -14,7 +14,7 @@ from gpu_machines import GpuMachine, Hardware, fill, lacking, running
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
-PIN = "/etc/apt/preferences.d/gpufleet-nvidia"
+PIN, KEYRING = "/etc/apt/preferences.d/gpufleet-nvidia", "/usr/share/keyrings/gpufleet-cuda.gpg"
 
 
 @pytest.fixture(scope="module")
@@ -54,37 +54,48 @@ def test_the_name_that_brings_a_driver_along_cannot_be_installed_unasked(node: G
     assert "no installation candidate" in node.run("apt-get --simulate install cuda", fails=True)
 
 
-def tampered(place: Path) -> None:
-    (place / "Packages").write_bytes(b"Package: evil\n" + (place / "Packages").read_bytes())
-    (place / "Packages.gz").write_bytes(gzip.compress((place / "Packages").read_bytes()))
+def tampered(node: GpuMachine) -> None:
+    index = place(node) / "Packages"
+    index.write_bytes(b"Package: evil\n" + index.read_bytes())
+    index.with_suffix(".gz").write_bytes(gzip.compress(index.read_bytes()))
 
 
-def signed_by_another(place: Path) -> None:
+def signed_by_another(node: GpuMachine) -> None:
     key = apt_repository.Key("another")
-    apt_repository.write(place, nvidia_packages.cuda("debian12"), key, "NVIDIA")
+    apt_repository.write(place(node), nvidia_packages.cuda("debian12"), key, "NVIDIA")
     key.close()
 
 
-def gone(place: Path) -> None:
-    (place / "InRelease").unlink()
+def expired(node: GpuMachine) -> None:
+    (place(node) / "3bf863cc.pub").write_bytes(node.keys[0].expired())
+    node.run(f"rm {KEYRING}")
 
 
-def swapped_package(place: Path) -> None:
-    for deb in place.glob("nvidia-modprobe_580.178.04*.deb"):
+def gone(node: GpuMachine) -> None:
+    (place(node) / "InRelease").unlink()
+
+
+def swapped_package(node: GpuMachine) -> None:
+    for deb in place(node).glob("nvidia-modprobe_580.178.04*.deb"):
         deb.write_bytes(deb.read_bytes()[:-2] + b"xx")
 
 
-@pytest.mark.parametrize("harm", [tampered, signed_by_another, gone, swapped_package])
+def place(node: GpuMachine) -> Path:
+    return node.repositories / "cuda/debian12/x86_64"
+
+
+@pytest.mark.parametrize("harm", [tampered, signed_by_another, expired, gone, swapped_package])
 def test_a_repository_that_is_not_as_signed_is_refused_and_the_next_run_heals(
-    node: GpuMachine, harm: Callable[[Path], None]
+    node: GpuMachine, harm: Callable[[GpuMachine], None]
 ) -> None:
     node.run("apt-get -qq -y remove --allow-change-held-packages nvidia-modprobe; apt-get clean")
     node.run("rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
-    harm(node.repositories / "cuda/debian12/x86_64")
+    harm(node)
 
     refused = node.play()
     installed = node.run(r'dpkg-query -W -f "\${db:Status-Abbrev}" nvidia-modprobe', fails=True)
     fill(node.repositories, "debian12", node.keys)
+    node.run(f"rm {KEYRING}")
     healed = node.play()
 
     assert refused.code != 0
