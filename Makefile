@@ -49,9 +49,11 @@ policy: ## the environment of the Pulumi policy pack
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
-lock: ## requirements.txt from pyproject.toml, the policy pack's too; keeps what still fits (UPGRADE=1: the newest)
+TENSORFLOW := playbooks/roles/python_environment/files/tensorflow
+lock: ## requirements.txt from pyproject.toml, the policy pack's and TensorFlow's too; keeps what still fits (UPGRADE=1: the newest)
 	$(LOCK) --extra dev --output-file requirements.txt pyproject.toml
 	$(LOCK) --output-file infra/policy_pack/requirements.txt infra/policy_pack/requirements.in
+	$(LOCK) --output-file $(TENSORFLOW).txt $(TENSORFLOW).in
 
 down: ## take the cluster on this computer down
 	@$(BIN)/gpufleet down local --yes
