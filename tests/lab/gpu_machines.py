@@ -86,7 +86,7 @@ class GpuMachine:
         handover: dict[str, Any] | None = None,
         **settings: object,
     ) -> Played:
-        cuda, toolkit, _ = self.keys
+        cuda, toolkit, archive = self.keys
         sources = {
             "nvidia_sources_cuda": f"http://{GATEWAY}:{PORT}/cuda",
             "nvidia_sources_toolkit": f"http://{GATEWAY}:{PORT}/toolkit",
@@ -96,6 +96,9 @@ class GpuMachine:
             "efa_source": f"http://{GATEWAY}:{PORT}/installers",
             "erdma_source": f"http://{GATEWAY}:{PORT}/installers",
             "mounts_mountpoint_source": f"http://{GATEWAY}:{PORT}/installers",
+            "mounts_lustre_source": f"http://{GATEWAY}:{PORT}/lustre",
+            "mounts_lustre_key_source": f"http://{GATEWAY}:{PORT}/lustre/key.asc",
+            "mounts_lustre_key": archive.fingerprint,
         }
         return self.site.play(playbook, *arguments, handover=handover, **{**sources, **settings})
 
@@ -183,6 +186,8 @@ def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) 
     apt_repository.write(folder / "toolkit/stable/deb/amd64", nvidia_packages.toolkit(), toolkit, "NVIDIA")
     (folder / "toolkit/gpgkey").write_bytes(toolkit.public)
     apt_repository.write(folder / "archive", nvidia_packages.archive(), archive, "Debian")
+    apt_repository.write(folder / "lustre", nvidia_packages.lustre(), archive, "AWS", suite="noble")
+    (folder / "lustre/key.asc").write_bytes(archive.public)
 
 
 def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:

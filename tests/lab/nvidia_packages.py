@@ -64,6 +64,12 @@ def toolkit() -> Iterator[Package]:
         yield Package(name="libnvidia-container1", version=version)
 
 
+def lustre() -> Iterator[Package]:
+    """The repository of the client of FSx for Lustre, built for one kernel at a time."""
+    client = {"/usr/sbin/mount.lustre": program("bucket", "standin_disks")}
+    yield Package(name=f"lustre-client-modules-{os.uname().release}", version="2.15.6-1fsx34", files=client)
+
+
 def archive() -> Iterator[Package]:
     """What of the distribution's own archive matters: it has builds of the driver, too, under other names."""
     kernel = os.uname().release

@@ -94,6 +94,7 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan
                 name=item.name,
                 kind=item.kind,
                 mount=item.mount,
+                client="lustre" if asked.eks is None else "",
                 options=LUSTRE_OPTIONS,
                 size_gib=item.size_gib,
                 mib_per_second_per_tib=item.mib_per_second_per_tib,
