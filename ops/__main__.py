@@ -172,6 +172,9 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. optimizer.lr=0.05"),
     ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="GROUP", help="whose nodes, where several groups have GPUs")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a training job on a stack's nodes, follow it, and fetch its result. Ctrl-C stops it with a checkpoint."""
@@ -180,7 +183,7 @@ def train(
 
     project = Project.find()
     with report.Progress(Console(), quiet=as_json) as progress:
-        outcome = command.train(project, stack, job, setting or [], progress.event)
+        outcome = command.train(project, stack, job, setting or [], progress.event, group)
     show(report.document(project, stack, outcome), as_json, report.text)
 
 

@@ -29,17 +29,24 @@ class Outcome:
     result: dict[str, Any]
 
 
-def train(project: Project, stack: str, job: str, overrides: list[str], on_event: Callable[[Event], None]) -> Outcome:
-    """Runs a job on every node with GPUs, one process a GPU, and fetches its result; see `working`.
+def train(
+    project: Project,
+    stack: str,
+    job: str,
+    overrides: list[str],
+    on_event: Callable[[Event], None],
+    group: str | None = None,
+) -> Outcome:
+    """Runs a job on every node with GPUs, one process a GPU, and fetches its result; group: see `working`.
 
     Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
     75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
     whole = cluster.discovered(project, stack).told
-    told = working(whole)
-    if told.kubernetes:
+    if whole.kubernetes:
         return _submitted(project, stack, job, text, overrides, on_event)
+    told = working(whole, group)
     if not told.nodes:
         raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
@@ -87,15 +94,21 @@ def _submitted(
     return Outcome(run, resumed, told)
 
 
-def working(told: Handover) -> Handover:
-    """The cluster without the nodes that only help, as a head does.
+def working(told: Handover, group: str | None = None) -> Handover:
+    """The cluster without the nodes that only help, as a head does: with those of one group, if it is named.
 
     Those are the ones without GPUs; where no node has any, those of the group that keeps the rendezvous store, unless
-    there is no other.
+    there is no other. Raises Failure where several groups have GPUs and none is named: their nodes are not equal, and
+    may not reach each other.
     """
-    gpus = {group.name for group in told.groups if group.gpus_per_node}
-    others = {group.name for group in told.groups if group.name != told.store.host}
-    groups = gpus or others or {told.store.host}
+    names = [each.name for each in told.groups]
+    if group not in [None, *names]:
+        raise Failure(f"{told.stack} has no group {group}; it has {', '.join(names)}", code=2)
+    gpus = {each.name for each in told.groups if each.gpus_per_node}
+    if group is None and len(gpus) > 1:
+        raise Failure(f"a job runs on one group: name it with --group, one of {', '.join(sorted(gpus))}", code=2)
+    others = {name for name in names if name != told.store.host}
+    groups = {group} if group else gpus or others or {told.store.host}
     return told.model_copy(update={"nodes": tuple(node for node in told.nodes if node.group in groups)})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusters import BUCKET, SSH, group
+from clusters import BUCKET, HEAD, SSH, group
 
 Changes = Mapping[str, str | None]
 
@@ -75,6 +75,27 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "nodes[0].type",
         "no driver is locked for T4g beside an arm64 processor",
+    ),
+    "nodes-come-and-go-by-a-load": (
+        {"nodes": group(type="g6.xlarge", count=None, min=1, max=4, fabric="none")},
+        {"nodes": group(type="c7i.large", count=None, min=1, max=4, fabric="none")},
+        "error",
+        "nodes[0].max",
+        "c7i.large has no GPU to tell its load",
+    ),
+    "a-group-never-empties": (
+        {"nodes": group(type="g6.xlarge", count=None, min=1, max=4, fabric="none")},
+        {"nodes": group(type="g6.xlarge", count=None, min=0, max=4, fabric="none")},
+        "error",
+        "nodes[0].min",
+        "nothing tells the group to grow again",
+    ),
+    "a-job-has-one-group": (
+        {"nodes": f"[{group()[1:-1]}, {HEAD}]"},
+        {"nodes": f"[{group()[1:-1]}, {group(name='b')[1:-1]}]"},
+        "info",
+        "nodes",
+        "a and b do not reach each other",
     ),
     "type-is-sold-this-way": (
         {"nodes": group(market=BLOCK)},

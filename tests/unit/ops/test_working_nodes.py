@@ -31,8 +31,8 @@ def cluster(*nodes: str, store: str = "control", **gpus: int) -> Handover:
     )
 
 
-def at_work(told: Handover) -> list[str]:
-    return [node.name for node in working(told).nodes]
+def at_work(told: Handover, group: str | None = None) -> list[str]:
+    return [node.name for node in working(told, group).nodes]
 
 
 def test_a_head_without_gpus_is_no_rank() -> None:
@@ -51,6 +51,15 @@ def test_the_keeper_of_the_store_is_no_rank_where_others_are() -> None:
 def test_a_job_of_one_node_needs_no_store() -> None:
     with rendezvous.store(cluster("dev", store="", dev=1), members=1) as address:
         assert address == ""
+
+
+def test_a_job_runs_on_the_group_that_is_named() -> None:
+    told = cluster("head", "trainer", "serve", head=0, trainer=8, serve=1)
+
+    assert at_work(told, "trainer") == ["node-1"]
+    for group, says in ((None, "--group, one of serve, trainer"), ("trainee", "has no group trainee; it has head")):
+        with pytest.raises(Failure, match=says):
+            at_work(told, group)
 
 
 @pytest.mark.parametrize(("store", "says"), [("", "do not reach each other"), ("head", "no node of head is up")])
