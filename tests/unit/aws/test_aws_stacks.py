@@ -118,7 +118,7 @@ def beside(gib: int, nat: int, addresses: int) -> float:
     return gib * 0.08 / 730 + nat * 0.045 + addresses * 0.005 + 1 / 730
 
 
-A100 = beside(gib=850, nat=1, addresses=2)
+A100, LUSTRE = beside(gib=850, nat=1, addresses=2), 19_200 * 0.21 / 730
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,8 @@ A100 = beside(gib=850, nat=1, addresses=2)
         # 4 × 21.957642 + 0.096; by GPU 21.957642 / 8; by work that over 0.2712 measured PFLOPS
         ("a100-prod", 87.926568 + A100, 87.926568 + A100, 2.74470525, 10.1206),
         ("a100-spot", 56.096 + A100, 87.926568 + A100, 1.75, 6.4528),
-        ("h100-block", 0.096 + beside(gib=450, nat=1, addresses=2), 0.096 + beside(450, 1, 2), None, None),
+        # the block was paid before; 19,200 GiB of Lustre at 250 MB/s per TiB
+        ("h100-block", 0.096 + LUSTRE + beside(450, 1, 2), 0.096 + LUSTRE + beside(450, 1, 2), None, None),
         ("b300-lab", 284.832 + beside(400, 1, 1), 284.832 + beside(400, 1, 1), 17.802, 10.0633),
         ("inference-g6", 0.8048 + beside(200, 2, 2), 4.8288 + beside(1200, 2, 2), 0.8048, None),
         ("dev-g5", 1.006 + beside(200, 0, 1), 1.006 + beside(200, 0, 1), 1.006, None),
