@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
-from infra.graph.picture.scene import Band, Card, Machines, Note, Scene, card, footer, price, subtitle
-from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, VSwitchPlan, told
+from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
+from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, told
 
 
 def scene(plan: AlicloudPlan) -> Scene:
-    return Scene(
-        title=plan.stack,
-        subtitle=subtitle(plan),
-        price=price(plan),
-        network=f"VPC {plan.network.cidr} · {plan.region}",
-        zones=plan.zones,
-        bands=tuple(_bands(plan)),
-        entrances=tuple(_entrances(plan)),
-        outside=tuple(_outside(plan)),
-        footer=footer(plan.cost),
-    )
+    return of_zones(plan, plan.network.vswitches, partial(_cards, plan), _entrances(plan), _outside(plan))
 
 
-def _bands(plan: AlicloudPlan) -> Iterator[Band]:
-    """From the internet inwards; only what something stands in."""
-    for kind in ("public", "private", "fabric"):
-        vswitches = [each for each in plan.network.vswitches if each.kind == kind]
-        if vswitches:
-            labels = {plan.zones.index(each.zone): f"{kind} {each.cidr}" for each in vswitches}
-            yield Band(kind=kind, labels=labels, cards=tuple(_cards(plan, vswitches)))
-
-
-def _cards(plan: AlicloudPlan, vswitches: list[VSwitchPlan]) -> Iterator[Card]:
-    zone_of = {each.name: plan.zones.index(each.zone) for each in vswitches}
+def _cards(plan: AlicloudPlan, zone_of: Mapping[str, int]) -> Iterator[Card]:
     for group in plan.groups:
         if zones := [zone_of[name] for name in group.vswitches if name in zone_of]:
             yield _group(plan, group, (min(zones), max(zones)))
-    if plan.network.nat in zone_of:
-        zone = zone_of[plan.network.nat]
+    if (nat := plan.network.nat) and nat in zone_of:
+        zone = zone_of[nat]
         yield Card(title="NAT gateway", lines=("the way out of all nodes",), zones=(zone, zone))
 
 

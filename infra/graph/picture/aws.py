@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
-from infra.graph.picture.scene import Band, Card, Machines, Note, Scene, card, footer, price, subtitle
+from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, CapacityBlock, LustrePlan, told
-from infra.plan.aws.plan import SubnetPlan
 
 
 def scene(plan: AwsPlan) -> Scene:
-    return Scene(
-        title=plan.stack,
-        subtitle=subtitle(plan),
-        price=price(plan),
-        network=f"VPC {plan.network.cidr} · {plan.region}",
-        zones=plan.zones,
-        bands=tuple(_bands(plan)),
-        entrances=tuple(_entrances(plan)),
-        outside=tuple(_outside(plan)),
-        footer=footer(plan.cost),
-    )
+    return of_zones(plan, plan.network.subnets, partial(_cards, plan), _entrances(plan), _outside(plan))
 
 
-def _bands(plan: AwsPlan) -> Iterator[Band]:
-    """From the internet inwards; only what something stands in."""
-    for kind in ("public", "private", "fabric"):
-        subnets = [subnet for subnet in plan.network.subnets if subnet.kind == kind]
-        if subnets:
-            labels = {plan.zones.index(subnet.zone): f"{kind} {subnet.cidr}" for subnet in subnets}
-            yield Band(kind=kind, labels=labels, cards=tuple(_cards(plan, subnets)))
-
-
-def _cards(plan: AwsPlan, subnets: list[SubnetPlan]) -> Iterator[Card]:
-    zone_of = {subnet.name: plan.zones.index(subnet.zone) for subnet in subnets}
+def _cards(plan: AwsPlan, zone_of: Mapping[str, int]) -> Iterator[Card]:
     for group in plan.groups:
         if zones := [zone_of[name] for name in group.subnets if name in zone_of]:
             yield _group(plan, group, (min(zones), max(zones)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.plan import AlicloudPlan, AwsPlan
+from infra.plan.alicloud import AlicloudPlan, VSwitchPlan
+from infra.plan.aws import AwsPlan
+from infra.plan.aws.plan import SubnetPlan
 from infra.plan.plan import Cost, GroupPlan, Plan
 
 
@@ -64,16 +66,8 @@ class Scene:
     footer: tuple[str, ...] = ()
 
 
-def of(plan: Plan) -> Scene:
-    """The scene of a plan; a cloud that has none of its own is drawn by what every plan says."""
-    if isinstance(plan, AwsPlan):
-        from infra.graph.picture import aws
-
-        return aws.scene(plan)
-    if isinstance(plan, AlicloudPlan):
-        from infra.graph.picture import alicloud
-
-        return alicloud.scene(plan)
+def plain(plan: Plan) -> Scene:
+    """The scene of a cloud that has none of its own: what every plan says."""
     cards = tuple(card(plan, group, group.summary.split(" · ")) for group in plan.groups)
     return Scene(
         title=plan.stack,
@@ -86,6 +80,34 @@ def of(plan: Plan) -> Scene:
         outside=tuple(
             Note(title=f"{storage.kind} {storage.name}", lines=(f"→ {storage.mount}",)) for storage in plan.storage
         ),
+        footer=footer(plan.cost),
+    )
+
+
+def of_zones(
+    plan: AwsPlan | AlicloudPlan,
+    subnets: Sequence[SubnetPlan] | Sequence[VSwitchPlan],
+    cards: Callable[[Mapping[str, int]], Iterable[Card]],
+    entrances: Iterable[Note],
+    outside: Iterable[Note],
+) -> Scene:
+    """The scene of a VPC: its zones side by side, its kinds of subnet from the internet inwards, as far as there are
+    such. cards: what stands in some subnets, given by their names with the places of their zones."""
+    bands = []
+    for kind in ("public", "private", "fabric"):
+        if of_kind := [subnet for subnet in subnets if subnet.kind == kind]:
+            place = {subnet.name: plan.zones.index(subnet.zone) for subnet in of_kind}
+            labels = {place[subnet.name]: f"{kind} {subnet.cidr}" for subnet in of_kind}
+            bands.append(Band(kind=kind, labels=labels, cards=tuple(cards(place))))
+    return Scene(
+        title=plan.stack,
+        subtitle=subtitle(plan),
+        price=price(plan),
+        network=f"VPC {plan.network.cidr} · {plan.region}",
+        zones=plan.zones,
+        bands=tuple(bands),
+        entrances=tuple(entrances),
+        outside=tuple(outside),
         footer=footer(plan.cost),
     )
 
