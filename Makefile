@@ -6,7 +6,7 @@ SPREAD := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder # the 
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lab labbench drill setup policy lock down clean
+.PHONY: help demo test lint bench lab labbench drill setup policy peers lock down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,18 +47,22 @@ setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
 policy: ## the environment of the Pulumi policy pack
 	@$(SETUP) --policy-pack
 
+peers: ## the environment of what training is compared with: timm, Hugging Face
+	@$(SETUP) --peers
+
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 TENSORFLOW := playbooks/roles/python_environment/files/tensorflow
-lock: ## requirements.txt from pyproject.toml, the policy pack's and TensorFlow's too; keeps what still fits (UPGRADE=1: the newest)
+lock: ## requirements.txt from pyproject.toml, and the locks of what has its own environment; keeps what still fits (UPGRADE=1: the newest)
 	$(LOCK) --extra dev --output-file requirements.txt pyproject.toml
 	$(LOCK) --output-file infra/policy_pack/requirements.txt infra/policy_pack/requirements.in
 	$(LOCK) --output-file $(TENSORFLOW).txt $(TENSORFLOW).in
+	$(LOCK) --output-file tools/peers/requirements.txt tools/peers/requirements.in
 
 down: ## take the cluster on this computer down
 	@$(BIN)/gpufleet down local --yes
 
 clean: ## down, then remove what set-up, runs and tools left in this folder
 	@if [ -d .gpufleet/local ]; then $(MAKE) --no-print-directory down; fi
-	rm -rf .venv infra/policy_pack/.venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
+	rm -rf .venv infra/policy_pack/.venv tools/peers/.venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

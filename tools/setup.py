@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.apart import peers_phase, policy_pack_phase
 from tools.control_plane import control_plane_phase
 from tools.engine import engine_phase
 from tools.environment import environment_phase, fitting_python, python_phase
 from tools.phases import PhaseError, Table, say
-from tools.policy_pack import policy_pack_phase
 from tools.system import machines_phase, ssh_phase
 
 INTERRUPTED = 130
@@ -36,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     table = Table(sys.stderr if options.json else sys.stdout)
     try:
         with alone(root):
-            code = phases(root, table, tests=options.tests, policy_pack=options.tests or options.policy_pack)
+            pack = options.tests or options.policy_pack
+            code = phases(root, table, tests=options.tests, policy_pack=pack, peers=options.peers)
             text = table.save(root / ".gpufleet" / "setup.json")
     except KeyboardInterrupt:
         say(
@@ -62,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
     )
     told.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
+    told.add_argument("--peers", action="store_true", help="also the environment of tools/peers")
     told.add_argument(
         "--tests",
         action="store_true",
@@ -71,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
     return told
 
 
-def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool) -> int:
+def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool, peers: bool = False) -> int:
     """Runs every phase in order, up to the first that fails."""
     try:
         table.run("python", python_phase)
@@ -83,6 +85,8 @@ def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool) -> int:
             table.run("kubernetes", lambda: control_plane_phase(root, table.working))
         if policy_pack:
             table.run("policy pack", lambda: policy_pack_phase(root, table.working))
+        if peers:
+            table.run("peers", lambda: peers_phase(root, table.working))
     except PhaseError:
         return 1
     return 0

@@ -1,4 +1,8 @@
-"""The policy pack's own environment: `infra/policy_pack/.venv`, since pulumi-policy wants an older protobuf."""
+"""Environments apart from the project's own, each from a lock of its own.
+
+`infra/policy_pack/.venv`, since pulumi-policy wants an older protobuf; `tools/peers/.venv`, what benchmarks compare
+training with and nothing else needs.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,16 @@ from tools.phases import CommandError, PhaseError, command
 
 
 def policy_pack_phase(root: Path, working: Callable[[str], None]) -> str:
-    """Makes it hold exactly the pack's own lock; does nothing when it does already."""
-    pack = root / "infra" / "policy_pack"
-    venv, lock = pack / ".venv", pack / "requirements.txt"
+    return made(root, root / "infra" / "policy_pack", working)
+
+
+def peers_phase(root: Path, working: Callable[[str], None]) -> str:
+    return made(root, root / "tools" / "peers", working)
+
+
+def made(root: Path, folder: Path, working: Callable[[str], None]) -> str:
+    """Makes the folder's .venv hold exactly the folder's lock; does nothing when it does already."""
+    venv, lock = folder / ".venv", folder / "requirements.txt"
     python, stamp = str(venv / "bin" / "python"), venv / STAMP
     wanted = hashlib.sha256(lock.read_bytes() + str(venv).encode()).hexdigest() + "\n"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
