@@ -11,6 +11,13 @@ noise only ever adds. A benchmark is no test: the exit code is 0 whether a figur
     auto            what compute = "auto" chooses, against fp32 in the plain layout
     checkpoint      time that a save keeps the loop waiting, against torch.distributed.checkpoint.save
     interval        what saves cost in wall time at the interval that loses least
+    timm            our loop against timm's loader and loop, ResNet-18 on JPEG files; needs `make peers`, as the next
+    trainer         against Hugging Face's Trainer, a small BERT
+    accelerate      against a loop with Hugging Face's Accelerate, the small CNN
+    accelerate-save as `checkpoint`, against Accelerate's save_state
+    gpu-resnet50    ResNet-50 against the settings of pytorch/examples; needs a GPU, as the next two
+    gpu-timm        ResNet-50 against timm
+    gpu-gpt         MFU of a GPT of 124 million parameters
     slowlink        PowerSGD against whole gradients between two network namespaces, 200 Mbit/s; needs root
     accuracy        the shipped MNIST-5k job on 2 ranks through the launcher, 3 seeds
     accuracy-spam   the shipped SpamAssassin job, likewise
@@ -27,9 +34,19 @@ from importlib import import_module
 
 from training.bench.figure import BenchError, Figure, machine
 
-TURNS = ("loop", "naive", "naive-resnet50", "augment", "auto", "checkpoint", "interval")
-NAMES = (*TURNS, "slowlink", "accuracy", "accuracy-spam")
-OTHERS = {"naive-resnet50": "naive.resnet50", "accuracy-spam": "accuracy.spam"}  # several figures of one module
+ALONE = ("slowlink", "accuracy", "accuracy-spam")  # no two sides that take turns
+OTHERS = {  # several figures of one module
+    "naive-resnet50": "naive.resnet50",
+    "accuracy-spam": "accuracy.spam",
+    "timm": "peers.timm",
+    "trainer": "peers.trainer",
+    "accelerate": "peers.accelerate",
+    "accelerate-save": "peers.save",
+    "gpu-resnet50": "gpu.resnet50",
+    "gpu-timm": "gpu.timm",
+    "gpu-gpt": "gpu.gpt",
+}
+NAMES = ("loop", "naive", "augment", "auto", "checkpoint", "interval", *OTHERS, "slowlink", "accuracy")
 LEAST_ROUNDS, USUAL_ROUNDS = 5, 10
 
 
@@ -56,7 +73,7 @@ def measured(name: str, turns: int) -> Figure:
     """The figure of a benchmark; turns: of each side, where two sides take turns."""
     module, _, function = OTHERS.get(name, f"{name}.measure").partition(".")
     measure = getattr(import_module(f"training.bench.{module}"), function)
-    return measure(turns) if name in TURNS else measure()
+    return measure() if name in ALONE else measure(turns)
 
 
 def rounds(text: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from training import bench, models
-from training.bench import article
+from training.bench import article, peers
 from training.bench.figure import BenchError, Figure
 from training.bench.loop import STEPS, Turns, job
 from training.data import mnist5k
@@ -49,6 +49,34 @@ def test_one_that_cannot_be_run_says_why(monkeypatch: pytest.MonkeyPatch, capsys
 
     assert bench.main(["bench", "loop"]) == 1
     assert capsys.readouterr().err == "bench: a rank ended with exit code 1\n"
+
+
+def test_what_is_compared_with_must_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(peers, "PYTHON", tmp_path / "python")
+
+    assert bench.main(["bench", "trainer"]) == 1
+    assert capsys.readouterr().err.endswith("are not installed: run `make peers` once\n")
+
+
+def test_a_peer_that_ends_is_told_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho \'{"timm": "1"}\'; read line; echo 0.5; read line; echo no memory >&2\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(peers, "PYTHON", python)
+
+    with peers.peer("timm", "smoke", []) as other:
+        assert (other.versions, other.turn()) == ({"timm": "1"}, 0.5)
+        with pytest.raises(BenchError, match="the peer ended: no memory"):
+            other.turn()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("name", ["gpu-resnet50", "gpu-timm", "gpu-gpt"])
+def test_a_benchmark_of_a_gpu_says_where_there_is_none(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["bench", name]) == 1
+    assert capsys.readouterr().err == f"bench: {name} needs a CUDA GPU, and torch finds none here\n"
 
 
 @pytest.mark.parametrize("wrong", [["bench", "speed"], ["bench"], ["bench", "loop", "--rounds", "4"]])

@@ -1,0 +1,193 @@
+"""`bench timm`, `trainer`, `accelerate` and `accelerate-save`: ours against what people use, same model, samples,
+batch, optimizer and precision, one process each, taking turns.
+
+The peers live in an environment of their own (`make peers`); what they do stands in `theirs/`. Our side's time runs
+from its first step to the report of its last, theirs from their first step to their last.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from PIL import Image
+
+from training.bench.checkpoint import job as save_job
+from training.bench.checkpoint import started, waited
+from training.bench.figure import BenchError, Figure, spread
+from training.config import Job, load
+from training.loop import train
+from training.report import Report, Start, Step
+from training.wanted.data import Spam
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "tools" / "peers" / ".venv" / "bin" / "python"
+PROGRAMS = {"timm": "timm_loop", "accelerate": "accelerate_loop"}  # apart from the packages' own names
+GOAL = 1.05
+SAVE_GOAL = 16.7  # ours waits at most 6 % of theirs
+CONSTANT = ["optimizer.schedule=constant", "optimizer.warmup_steps=0"]
+FILES, FILE_SIZE = 256, (500, 375)  # pixels: the size that ImageNet's files have on average
+
+
+class Clock(Report):
+    """From the first step to the report of the last."""
+
+    began = ended = 0.0
+
+    def start(self, start: Start) -> None:
+        self.began = time.perf_counter()
+
+    def step(self, step: Step) -> None:
+        self.ended = time.perf_counter()
+
+
+class Side(Protocol):
+    def turn(self) -> float: ...
+
+
+class Peer:
+    """The other side, ready for its turns; versions: of its packages."""
+
+    def __init__(self, asks: IO[str], answers: IO[str], said: IO[str]) -> None:
+        self._asks, self._answers, self._said = asks, answers, said
+        self.versions: dict[str, str] = self._answer()
+
+    def turn(self) -> float:
+        """Its seconds."""
+        self._asks.write("turn\n")
+        self._asks.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        line = self._answers.readline()
+        if not line:
+            self._said.seek(0)
+            why = (self._said.read().strip().splitlines() or ["it said nothing"])[-1]
+            raise BenchError(f"the peer ended: {why}")
+        return json.loads(line)
+
+
+@contextmanager
+def peer(module: str, name: str, changes: list[str]) -> Iterator[Peer]:
+    """The other side of a job, in its own environment. Raises BenchError."""
+    if not PYTHON.is_file():
+        raise BenchError("timm, Trainer and Accelerate are not installed: run `make peers` once")
+    command = [PYTHON, "-m", f"training.bench.theirs.{PROGRAMS.get(module, module)}", name, *changes]
+    pipe = subprocess.PIPE
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=said, text=True)
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            yield Peer(process.stdin, process.stdout, said)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def trainer(rounds: int) -> Figure:
+    """Against Hugging Face's Trainer, with the model of the shipped SpamAssassin job on made-up e-mails."""
+    shipped = load("spam", []).data
+    assert isinstance(shipped, Spam)
+    text = f"kind='synthetic-text', classes=2, length={shipped.length}, vocabulary={shipped.vocabulary}"
+    made_up = f"data={{{text}, samples=640, held_out=8, global_batch={shipped.global_batch}}}"
+    return compared("trainer", "spam", ["steps=20", made_up, "optimizer.clip_norm=1.0", *CONSTANT], rounds)
+
+
+def accelerate(rounds: int) -> Figure:
+    """Against a loop with Accelerate, with the shipped MNIST-5k job."""
+    plain = ["augment.shift=0", "augment.warp=0", "optimizer.kind=adamw", "eval.every_steps=100000"]
+    return compared("accelerate", "mnist", ["steps=62", *plain, *CONSTANT], rounds)
+
+
+def timm(rounds: int) -> Figure:
+    """Against timm, ResNet-18 on JPEG files of ImageNet's usual size."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_images(Path(folder))
+        files = f"data={{kind='imagefolder', path='{folder}', image_size=112, global_batch=16, workers=1}}"
+        changes = [f"steps={FILES // 16}", files, "augment.flip=true", *CONSTANT]
+        return compared("timm", "resnet18-synthetic", changes, rounds)
+
+
+def compared(module: str, name: str, changes: list[str], rounds: int) -> Figure:
+    """How many times as fast our loop does the job's steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        changes = [*changes, "tensorboard=false", f"out={folder}/theirs"]
+        made = load(name, changes)
+        with peer(module, name, changes) as other:
+            sides = turns(rounds, lambda turn: our_turn(replace(made, out=Path(folder) / f"turn-{turn}")), other)
+            return figure(module, made, *sides, other.versions)
+
+
+def our_turn(made: Job) -> float:
+    clock = Clock()
+    train(made, report=clock)
+    return clock.ended - clock.began
+
+
+def turns(rounds: int, ours: Callable[[int], float], other: Side) -> tuple[list[float], list[float]]:
+    """Seconds of each side's turns; a first turn of both warms up."""
+    both = [(ours(turn), other.turn()) for turn in range(rounds + 1)][1:]
+    mine, theirs = zip(*both, strict=True)
+    return [*mine], [*theirs]
+
+
+def figure(module: str, made: Job, ours: list[float], theirs: list[float], versions: dict[str, str]) -> Figure:
+    steps = made.steps or 1
+    return Figure(
+        name=module,
+        what=f"our loop against {module}, 1 process each",
+        value=min(theirs) / min(ours),
+        goal=GOAL,
+        rows={"ours": spread(ours, steps), module: spread(theirs, steps)},
+        settings={
+            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
+            "turn": f"{steps} steps, our loop reports every {made.log_every}",
+            "peer": ", ".join(f"{package} {version}" for package, version in versions.items()),
+        },
+    )
+
+
+def save(rounds: int) -> Figure:
+    """Time that a save keeps the loop waiting, against Accelerate's `save_state`."""
+    with tempfile.TemporaryDirectory() as folder, started(save_job(folder)) as run:
+        changes = [
+            "model.kind='resnet50'",
+            "data.image_size=64",
+            "data.samples=64",
+            "data.global_batch=8",
+            f"out={folder}",
+        ]
+        with peer("accelerate_save", "resnet18-synthetic", changes) as other:
+            ours, theirs = turns(rounds, lambda turn: waited(run, turn + 1), other)
+            versions = other.versions
+    return Figure(
+        name="accelerate-save",
+        what="time that a save keeps the loop waiting, Accelerate's save_state over ours, 1 process each",
+        value=min(theirs) / min(ours),
+        goal=SAVE_GOAL,
+        rows={"ours": spread(ours, 1), "save_state": spread(theirs, 1), "share": f"{min(ours) / min(theirs):.1%}"},
+        settings={
+            "state": "resnet50 with momentum",
+            "peer": ", ".join(f"{package} {version}" for package, version in versions.items()),
+        },
+    )
+
+
+def write_images(folder: Path) -> None:
+    """JPEG files in two classes, as smooth as photographs are."""
+    random = np.random.default_rng(1)
+    for number in range(FILES + 16):
+        part = "train" if number < FILES else "val"
+        place = folder / part / f"class-{number % 2}" / f"{number}.jpg"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        coarse = random.integers(0, 256, (FILE_SIZE[1] // 12, FILE_SIZE[0] // 12, 3), dtype=np.uint8)
+        Image.fromarray(coarse).resize(FILE_SIZE, Image.Resampling.BICUBIC).save(place, quality=90)
