@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.dist import Ranks
@@ -52,7 +52,7 @@ class Tracker:
         """Records that this step is done."""
         self.now = replace(self._start, step=step, seconds=round(self.seconds(), 3))
         if self._file is not None:
-            os.pwrite(self._file, json.dumps(asdict(self.now)).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
+            os.pwrite(self._file, json.dumps(vars(self.now)).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
 
     def seconds(self) -> float:
         """Wall time of the run, over all its starts."""

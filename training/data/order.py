@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+STREAMS = 16  # of random bits that a step has
 Indices = npt.NDArray[np.int64]
 
 
@@ -33,10 +34,15 @@ def share(indices: Indices, which: int, ways: int) -> Indices:
     return indices[which::ways]
 
 
+@lru_cache(maxsize=16)
+def starts(seed: int, step: int) -> npt.NDArray[np.uint64]:
+    """Where the counter of each stream begins in a step."""
+    return np.random.Philox(key=[seed, step]).random_raw(STREAMS)
+
+
 def counters(seed: int, step: int, indices: Indices, stream: int = 0) -> npt.NDArray[np.uint64]:
     """64 random bits a sample as a function of (seed, step, index) and stream (SplitMix64, Steele et al. 2014)."""
-    start = np.random.Philox(key=[seed, step]).random_raw(stream + 1)[stream]
-    bits = indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+    bits = indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + starts(seed, step)[stream]
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
