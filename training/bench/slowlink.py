@@ -1,8 +1,9 @@
 """`bench slowlink`: PowerSGD against whole gradients over a link of 200 Mbit/s between two hosts.
 
 The hosts are two network namespaces with one veth pair, each end limited by tc's token bucket; needs root. The same
-ResNet-18 job runs over it both ways; the bytes are the kernel's count at rank 0's end. Accuracy is that of the MNIST-5k
-job on two ranks of this machine, both ways.
+ResNet-18 job runs over it both ways, on images of 32 pixels, so that the link decides and not a rank's one core; the
+bytes are the kernel's count at rank 0's end. Accuracy is that of the MNIST-5k job on two ranks of this machine, both
+ways.
 """
 
 from __future__ import annotations
