@@ -106,6 +106,18 @@ def traces(root: Path) -> set[str]:
     return found | {str(path) for path in (root / ".gpufleet" / "local").rglob("*")}
 
 
+def runs(root: Path, word: str) -> bool:
+    """Whether a process of the project has this word in its command line."""
+    return any(word.encode() in _told(pid, "cmdline") for pid in _processes(str(root)))
+
+
+def _told(pid: int, file: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{file}").read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
+
+
 def _processes(text: str) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from engine_runner import EngineRunner, traces, until
+from engine_runner import EngineRunner, runs, traces, until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "rehearsal"
@@ -188,3 +188,31 @@ def test_down_leaves_no_process_no_file_and_no_mount(gpufleet: Gpufleet) -> None
     assert answer.returncode == 0, answer.stderr
     assert "nothing left behind" in answer.stdout
     until(lambda: not traces(gpufleet.root), seconds=10)  # Ansible's shared connections end by themselves
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        (("up", STACK), "pulumi-language-python"),
+        (("up", STACK), "gpu_node.yml"),
+        (("down", STACK, "--yes"), "destroy"),
+    ],
+)
+def test_ctrl_c_in_any_phase_is_one_line_and_down_takes_all_away(
+    gpufleet: Gpufleet, command: tuple[str, ...], work: str
+) -> None:
+    if command[0] == "down":
+        gpufleet.json("up", STACK)
+    started = gpufleet.start(*command)
+    until(lambda: runs(gpufleet.root, work) or started.poll() is not None, seconds=120)
+    started.send_signal(signal.SIGINT)
+    _, complained = started.communicate()
+
+    answer = gpufleet("down", STACK, "--yes")
+
+    assert started.returncode == 130, complained
+    assert [line.partition(":")[0] for line in complained.splitlines()][-1] == "interrupted"
+    assert "Traceback" not in complained
+    assert answer.returncode == 0, answer.stderr
+    until(lambda: not traces(gpufleet.root), seconds=10)
