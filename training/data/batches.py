@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +17,8 @@ from training.data.augment import DROPOUT, Draw
 from training.data.images import ImageSet
 from training.data.order import Indices, global_batch, share
 from training.data.text import TextSet
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +66,61 @@ class Batches:
 
 @contextmanager
 def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[list[Part]]]:
-    """The parts of these steps in order; `workers` threads prepare as many steps ahead."""
+    """The parts of these steps in order; `workers` threads prepare as many steps ahead. For a GPU they are made on a
+    stream of their own."""
+    device = batches.source.device
+    if device.type != "cuda":
+        with made(batches.at, steps, workers) as found:
+            yield found
+        return
+    beside = Beside(batches, device)
+    with made(beside.at, steps, workers) as found:
+        yield map(beside.handed_over, found)
+
+
+class Beside:
+    """Batches that are made on a stream of their own: copies to the GPU, and changes of images there, run beside the
+    step before."""
+
+    def __init__(self, batches: Batches, device: torch.device) -> None:
+        self._batches = batches
+        self._stream = torch.cuda.Stream(device)
+        self._stream.wait_stream(torch.cuda.current_stream(device))  # the data set may still be on its way
+
+    def at(self, step: int) -> tuple[list[Part], torch.cuda.Event]:
+        """A step's parts, and what happens when they are there."""
+        there = torch.cuda.Event()
+        with torch.cuda.stream(self._stream):
+            parts = self._batches.at(step)
+            there.record(self._stream)
+        return parts, there
+
+    def handed_over(self, made: tuple[list[Part], torch.cuda.Event]) -> list[Part]:
+        """The parts for the loop's own stream: the device waits for them, the host does not. Their memory is not given
+        away before that stream is done with it."""
+        parts, there = made
+        stream = torch.cuda.current_stream()
+        stream.wait_event(there)
+        for part in parts:
+            part.inputs.record_stream(stream)
+            part.labels.record_stream(stream)
+        return parts
+
+
+@contextmanager
+def made(make: Callable[[int], T], steps: range, workers: int) -> Iterator[Iterator[T]]:
+    """What `make` gives for these steps, by so many threads ahead of time."""
     if workers == 0:
-        yield map(batches.at, steps)
+        yield map(make, steps)
         return
     with ThreadPoolExecutor(workers, thread_name_prefix="batches") as pool:
-        yield prepared(pool, batches, steps, workers)
+        yield prepared(pool, make, steps, workers)
         pool.shutdown(cancel_futures=True)
 
 
-def prepared(pool: ThreadPoolExecutor, batches: Batches, steps: range, depth: int) -> Iterator[list[Part]]:
-    waiting: list[Future[list[Part]]] = [pool.submit(batches.at, step) for step in steps[:depth]]
+def prepared(pool: ThreadPoolExecutor, make: Callable[[int], T], steps: range, depth: int) -> Iterator[T]:
+    waiting: list[Future[T]] = [pool.submit(make, step) for step in steps[:depth]]
     for step in steps:
         if step + depth in steps:
-            waiting.append(pool.submit(batches.at, step + depth))
+            waiting.append(pool.submit(make, step + depth))
         yield waiting.pop(0).result()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -128,6 +130,35 @@ def test_threads_prepare_the_same_batches_in_the_same_order():
     with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
         for mine, theirs in zip(plain, threaded, strict=True):
             assert torch.equal(mine[0].inputs, theirs[0].inputs)
+
+
+def test_batches_for_a_gpu_are_made_on_a_stream_of_their_own_which_the_loops_stream_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The order of calls, on a stand-in for torch.cuda: no GPU is needed to get it wrong."""
+    calls: list[str] = []
+
+    def told(name: str, *methods: str) -> SimpleNamespace:
+        return SimpleNamespace(**{m: lambda *_, m=m: calls.append(f"{name} {m}") for m in methods})
+
+    @contextmanager
+    def entered(stream: object) -> Iterator[None]:
+        calls.append("beside entered")
+        yield
+        calls.append("beside left")
+
+    loops = told("loop", "wait_event")
+    cuda = {"Stream": lambda _: told("beside", "wait_stream"), "Event": lambda: told("event", "record")}
+    for name, value in {**cuda, "stream": entered, "current_stream": lambda *_: loops}.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    part = SimpleNamespace(inputs=told("inputs", "record_stream"), labels=told("labels", "record_stream"))
+    source = SimpleNamespace(source=SimpleNamespace(device=torch.device("cuda")), at=lambda step: [part])
+
+    with ahead(source, range(1), 0) as steps:  # pyright: ignore[reportArgumentType]
+        assert list(steps) == [[part]]
+
+    made = ["beside wait_stream", "beside entered", "event record", "beside left"]
+    assert calls == [*made, "loop wait_event", "inputs record_stream", "labels record_stream"]
 
 
 def test_parts_hold_at_most_a_micro_batch_and_the_last_of_a_share_is_marked():
