@@ -44,12 +44,15 @@ def read(path: Path, job: Job) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        found = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise job.refusal("model.weights", f"{path} is not there") from error
     except (OSError, RuntimeError, UnpicklingError, SafetensorError) as error:
         why = str(error).splitlines()[0]
         raise job.refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error
+    if not isinstance(found, dict) or not all(isinstance(tensor, Tensor) for tensor in found.values()):
+        raise job.refusal("model.weights", f"{path} holds more than tensors by name: save model.state_dict() alone")
+    return found
 
 
 def some(names: set[str]) -> str:

@@ -76,6 +76,15 @@ def test_a_file_without_weights_is_named(
         models.build(job, data.load(job))
 
 
+@pytest.mark.parametrize("wrapped", [{"step": 7, "model": {}}, [torch.zeros(1)]])
+def test_a_file_with_more_than_weights_is_told_apart(wrapped: object, small: Callable[..., Job], tmp_path: Path):
+    torch.save(wrapped, tmp_path / "run.pt")
+    job = small(f"model.weights={tmp_path / 'run.pt'}")
+
+    with pytest.raises(JobError, match=r"run\.pt holds more than tensors by name"):
+        models.build(job, data.load(job))
+
+
 def test_frozen_layers_keep_weights_and_statistics(small: Callable[..., Job]):
     job = small(
         "model={kind='cnn', norm='batch', width=4, freeze=['features.0.*', 'features.1.*']}",
