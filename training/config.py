@@ -13,7 +13,7 @@ from training.wanted.data import Augment, Cifar10, ImageFolder, Mnist5k, Packed,
 from training.wanted.limits import Count, Fraction, Mistakes, Whole
 from training.wanted.model import Cnn, Gpt, ResNet, TextEncoder
 from training.wanted.optimizer import AdamW, Muon, Sgd
-from training.wanted.run import Checkpoint, Ddp, Health, LocalSgd, Parallel, Trace
+from training.wanted.run import Checkpoint, Ddp, Fsdp, Health, LocalSgd, Parallel, Pipeline, Tensor, Trace
 
 __all__ = ["AdamW", "Cnn", "Job", "JobError", "Mnist5k", "ResNet", "Sgd", "Synthetic", "load"]
 
@@ -73,6 +73,8 @@ class Job:
             yield from self.between_averages(self.parallel.every)
             if self.optimizer.ema:
                 yield "optimizer.ema", "excludes parallel.kind = localsgd: between its averages ranks differ"
+        if self.model.compile and isinstance(self.parallel, Fsdp | Tensor | Pipeline):
+            yield "model.compile", f"excludes parallel.kind = {self.parallel.kind}: a model that is cut is not compiled"
         if isinstance(self.data, Synthetic | SyntheticText) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
         yield from self.unfitting()
@@ -113,7 +115,14 @@ class Job:
         tables = {"seed": {"seed": self.seed}, "model": asdict(self.model), "data": asdict(self.data)}
         tables |= {"optimizer": asdict(self.optimizer), "augment": asdict(self.augment)}
         tables["loss"] = {"label_smoothing": self.label_smoothing}
-        free = {"model.channels_last", "model.weights", "data.micro_batch", "data.workers", "data.path"}
+        free = {
+            "model.channels_last",
+            "model.weights",
+            "model.compile",
+            "data.micro_batch",
+            "data.workers",
+            "data.path",
+        }
         flat = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
         return {key: [*v] if isinstance(v, tuple) else v for key, v in flat.items() if key not in free}
 

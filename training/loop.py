@@ -14,6 +14,7 @@ from training import flops, models, trial
 from training.average import Average
 from training.checkpoint import Checkpoints
 from training.checkpoint.state import State
+from training.compiled import compiled
 from training.config import Job
 from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
@@ -76,7 +77,7 @@ class Run:
         self.peak = flops.peak(self.mode.compute, ranks.device)
         self.flops = flops.of_sample(self.model, self.data, job.seed) if self.peak else 0.0
         self.pace, self.tracer = Pace(ranks.device), Tracer(job.trace, job.out, ranks.rank)
-        self.parallel = parallel(job, self.model, ranks, self.steps)
+        self.parallel = parallel(job, compiled(self.model, job, ranks.device), ranks, self.steps)
         self.optimizer = build_optimizer(job.optimizer, self.model)
         self.parallel.settle(self.optimizer)
         self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)

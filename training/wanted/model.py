@@ -14,11 +14,13 @@ class Model:
     """What every model can start from.
 
     weights: a .safetensors or .pt file to start from; a classifier for another number of classes is left out.
-    freeze: patterns of parameter names (`layer1.*`) that are not trained.
+    freeze: patterns of parameter names (`layer1.*`) that are not trained. compile: by torch.compile, which takes half a
+    minute and pays on GPUs.
     """
 
     weights: Path | None = None
     freeze: tuple[str, ...] = ()
+    compile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

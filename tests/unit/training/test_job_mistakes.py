@@ -171,6 +171,11 @@ MISTAKES = {
         "freeze = 'layer1.*'\n[data]",
         "job.toml:4 model.freeze: must be a list, each item a text, is 'layer1.*'",
     ),
+    "a cut model compiled": (
+        'kind = "cnn"',
+        'kind = "cnn"\ncompile = true\n[parallel]\nkind = "fsdp"',
+        "job.toml:4 model.compile: excludes parallel.kind = fsdp",
+    ),
     "a list of numbers": (
         "[data]",
         "freeze = [1]\n[data]",
