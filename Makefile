@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := $(PYTHON) -m tools.setup
-SPREAD := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder # the files one by one, the longest first
+WORKERS := $(shell expr $$(nproc) + 1) # one more than cores: much of the time a test waits for its hosts
+SPREAD := -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder # the files one by one, the longest first
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
