@@ -170,14 +170,17 @@ def saves_for_ever(root: Path, first: int) -> None:
 
 
 def test_a_kill_during_a_save_leaves_a_valid_checkpoint(tmp_path: Path):
-    dice, last, unfinished = random.Random(2), 0, 0
+    dice, last, kills, unfinished = random.Random(2), 0, 0, 0
     Store(tmp_path).save(0, tensors(0), {})
-    for _ in range(12):
+    while kills < 12 or not unfinished:  # until one hit a save
         process = multiprocessing.get_context("fork").Process(target=saves_for_ever, args=(tmp_path, last + 1))
         process.start()
-        time.sleep(0.05 + dice.random() * 0.1)
+        while not any(folder.name > f"step-{last:08d}" for folder in Store(tmp_path).folders()):
+            time.sleep(0.01)  # a loaded machine takes its time to start it
+        time.sleep(dice.random() * 0.1)
         process.kill()
         process.join()
+        kills += 1
         unfinished += any(tmp_path.glob(".writing-*"))
         found = Store(tmp_path).newest()
         assert found.contents is not None
@@ -185,8 +188,6 @@ def test_a_kill_during_a_save_leaves_a_valid_checkpoint(tmp_path: Path):
         assert bool((found.contents.tensors()["w"] == found.contents.step).all())
         assert found.contents.step >= last
         last = found.contents.step
-
-    assert unfinished, "no kill hit a save: the test proved nothing"
 
 
 def test_a_new_start_clears_what_a_killed_save_left(store: Store):
