@@ -52,7 +52,7 @@ def loaded():
 def hardware():
     """At boot: the devices appear in /sys, and the module that was built is loaded."""
     there = state()
-    RUN.mkdir(exist_ok=True)
+    (RUN / "pci").mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", PROC], check=True)
     devices = [(f"0000:{0x10 + i:02x}:00.0", there["id"], "0x030200") for i in range(there["count"])]
     if there["switch"] not in (None, "nvlink5"):
