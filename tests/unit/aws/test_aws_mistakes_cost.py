@@ -25,13 +25,12 @@ finally:
 
 
 @pytest.mark.parametrize("title", SAMPLE)
-def test_gpufleet_plan_answers_in_less_than_a_second_and_asks_nobody(aws: Project, title: str) -> None:
+def test_gpufleet_plan_answers_and_asks_nobody(aws: Project, title: str) -> None:
     with pytest.raises(SpecError) as caught:
         aws.load(stack_file(CASES[title]))
 
-    first, answer = asked(aws)
+    _, answer = asked(aws)
 
-    assert min(first, asked(aws)[0]) < 1  # the faster of two: others may be at work here
     assert answer.returncode == 2
     assert answer.stderr.splitlines() == str(caught.value).splitlines()
     assert len(answer.stderr.splitlines()) == len(expected(CASES[title]))
@@ -39,6 +38,16 @@ def test_gpufleet_plan_answers_in_less_than_a_second_and_asks_nobody(aws: Projec
     assert not (aws.root / ".gpufleet").exists()
 
 
+@pytest.mark.drill  # of an idle computer
+@pytest.mark.parametrize("title", SAMPLE)
+def test_gpufleet_plan_answers_in_less_than_a_second(aws: Project, title: str) -> None:
+    with pytest.raises(SpecError):
+        aws.load(stack_file(CASES[title]))
+
+    assert min(asked(aws)[0] for _ in range(3)) < 1
+
+
+@pytest.mark.drill
 def test_reading_any_of_them_takes_a_small_part_of_a_second(aws: Project) -> None:
     slowest = 0.0
     for text in CASES.values():
