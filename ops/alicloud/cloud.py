@@ -1,0 +1,128 @@
+"""Alibaba Cloud, as the day-by-day commands need it."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from infra.handover import Handover
+from infra.plan.alicloud import AlicloudPlan
+from infra.plan.plan import Finding
+from ops import discovery, host_keys, login, recovery, strays
+from ops.alicloud import live
+from ops.alicloud.account import Account, answers
+from ops.alicloud.adoption import Adoption
+from ops.alicloud.kinds import TAGGED
+from ops.alicloud.tagged import Instance, Thing, instances, members, things
+from ops.clouds import Discovered
+from ops.discovery import Machine
+from ops.failure import Failure
+from ops.nodes import NodeState
+from ops.phases import Phase
+from ops.project import Project
+from ops.recovery import Row, State
+
+GONE_SECONDS = 900.0  # an eight-GPU machine takes minutes to stop
+ASK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """One stack in the account."""
+
+    project: Project
+    plan: AlicloudPlan
+    billed: bool = True
+
+    @cached_property
+    def account(self) -> Account:
+        return Account(self.plan.region)
+
+    def prepare(self, told: Handover) -> None:
+        if self.plan.ack is not None:
+            return
+        if self.plan.access.head is None or self.plan.access.key_pair is None:
+            raise Failure(
+                "cluster.access: no machine can be reached from here: name `ssh_from`, a key and a group `head`, "
+                "or let the nodes configure themselves with --no-wait"
+            )
+        login.ensure_key(Path(told.access.key_file), self.plan.access.key_pair)
+
+    def checked(self) -> tuple[Finding, ...]:
+        with answers(self.account):
+            return tuple(live.findings(self.account, self.plan))
+
+    def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
+        ordered = recovery.in_order(rows)
+        with answers(self.account):
+            found = Adoption(self.account, things(self.account, self.plan.tags), recovery.ids(state)).found(ordered)
+        return recovery.completed(state, ordered, found), len(found)
+
+    def discovered(self, told: Handover) -> Discovered:
+        with answers(self.account):
+            found = instances(self.account, self.plan.tags)
+            lacking = tuple(
+                NodeState(group.name, group.name, "", "missing", f"{number}: Alibaba Cloud has given no more yet")
+                for group, number in discovery.missing(self.plan.groups, found)
+            )
+            if told.kubernetes:
+                return Discovered(told, (*discovery.members(self.plan.groups, found), *lacking))
+            running = [each for each in found if each.state == "running"]
+            keys = host_keys.learn(running, Path(told.access.known_hosts_file), self._console)
+        now = discovery.discovered(told, self.plan.groups, found, keys, _no_way)
+        return Discovered(now.told, (*now.others, *lacking))
+
+    def delivered(self) -> None:
+        """Nothing: a machine that is not to be had fails the deployment, and groups refill themselves."""
+
+    def renew(self, group: str) -> str:
+        raise Failure(f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2)
+
+    def fall_back(self) -> list[str]:
+        """Nothing: groups on spot buy on demand by themselves, where the stack file lets them."""
+        return []
+
+    def strays(self, state: State) -> list[str]:
+        return [str(each) for each in self._strays(state)]
+
+    def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
+        before, ordered = set(recovery.ids(state)), recovery.in_order(rows)
+        state, _ = self.recovered(state, rows)
+        state = strays.claimed(state, self._strays(state), ordered, self.plan.stack, TAGGED)
+        return state, [urn for urn, id_ in recovery.ids(state).items() if id_ and urn not in before]
+
+    def clear(self, state: State, phase: Phase) -> list[str]:
+        began, first = time.monotonic(), self._strays(state)
+        left = first
+        while left:
+            if ids := [each.id for each in left if each.kind == "ecs/instance"]:
+                with answers(self.account):
+                    self.account.call("ecs", "DeleteInstances", InstanceId=ids, Force=True)
+            phase.say(f"{len(left)} on their way out: {', '.join(sorted({each.kind for each in left}))}")
+            if time.monotonic() - began > GONE_SECONDS:
+                break
+            time.sleep(ASK_SECONDS)
+            left = self._strays(state)
+        return [str(each) for each in first]
+
+    def _strays(self, state: State) -> list[Thing]:
+        known = recovery.everything(state)
+        with answers(self.account):
+            makers = members(self.account, known)
+            found = instances(self.account, self.plan.tags)
+            made: list[Instance] = [replace(each, made_by=makers.get(each.id, "")) for each in found]
+            return strays.of(things(self.account, self.plan.tags), made, known)
+
+    def _console(self, instance: str) -> str:
+        """ECS API, GetInstanceConsoleOutput: in base64."""
+        told = self.account.call("ecs", "GetInstanceConsoleOutput", InstanceId=instance)
+        return b64decode(told.get("ConsoleOutput") or "").decode(errors="replace")
+
+
+def _no_way(_: Machine) -> str:
+    """Without a head nobody comes in: `prepare` has said so."""
+    return "false"

@@ -1,0 +1,39 @@
+"""What a plan takes for granted, asked of Alibaba Cloud before anything is made: zones and stock.
+
+Source: ECS API, DescribeAvailableResource (per zone and type a status and a stock category: `ClosedWithStock` will be
+filled up again, `WithoutStock` is sold out). "With stock" is no promise: an elastic quota may be nought all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, Spot
+from infra.plan.plan import Finding
+from ops.alicloud.account import Account
+
+
+def findings(account: Account, plan: AlicloudPlan) -> Iterator[Finding]:
+    """Errors would fail, warnings may."""
+    zones = {each.name: each.zone for each in plan.network.vswitches}
+    for i, group in enumerate(plan.groups):
+        wanted = {zones[name] for name in group.vswitches}
+        path = f"cluster.nodes[{i}].type"
+        stock = _stock(account, group)
+        if not wanted & stock.keys():
+            sold = f"it is sold in {', '.join(sorted(stock))}" if stock else "no zone of the region sells it"
+            message = f"{group.type} is not sold in {', '.join(sorted(wanted))}; {sold}"
+            yield Finding(level="error", rule="live-offering", path=path, message=message)
+        elif all(stock.get(zone) == "WithoutStock" for zone in wanted):
+            yield Finding(
+                level="warning", rule="live-stock", path=path, message=f"{group.type} is sold out at the moment"
+            )
+
+
+def _stock(account: Account, group: AlicloudGroupPlan) -> dict[str, str]:
+    """By zone that sells the type, its stock category."""
+    spot = {"SpotStrategy": group.market.strategy} if isinstance(group.market, Spot) else {}
+    asked = {"DestinationResource": "InstanceType", "InstanceType": group.type, "IoOptimized": "optimized", **spot}
+    told = account.call("ecs", "DescribeAvailableResource", InstanceChargeType="PostPaid", **asked)
+    zones = told.get("AvailableZones", {}).get("AvailableZone", ())
+    return {each["ZoneId"]: each.get("StatusCategory", "") for each in zones if each.get("Status") == "Available"}
