@@ -16,7 +16,13 @@ from ops.project import Project
 from ops.recovery import Row, State
 
 # The module of each cloud: its own SDK loads only with it.
-HOMES = {"local": "ops.local", "aws": "ops.aws.cloud", "machines": "ops.machines", "kubernetes": "ops.kubernetes"}
+HOMES = {
+    "local": "ops.local",
+    "aws": "ops.aws.cloud",
+    "alicloud": "ops.alicloud.cloud",
+    "machines": "ops.machines",
+    "kubernetes": "ops.kubernetes",
+}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ there after all.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ Row = Mapping[str, Any]  # of the rendered plan: urn, type, name, parent, custom
 State = dict[str, Any]  # what `pulumi stack export` prints and `pulumi stack import` takes
 
 PROVIDERS = "pulumi:providers:"
+REFERENCE = re.compile(r"\$\{(?P<name>[^.}]+)\.[^}]+\}")
 EMPTY: State = {"version": 3, "deployment": {}}
 
 
@@ -69,6 +71,25 @@ def completed(state: State, rows: Sequence[Row], found: Mapping[str, Found]) -> 
     deployment = state["deployment"]
     resources = [*_resources(state), *added]
     return {**state, "deployment": {**deployment, "resources": resources, "pending_operations": []}}
+
+
+def owner(row: Row, key: str, known: Mapping[str, str]) -> str | None:
+    """The id of the resource that an input refers to; None while it is not there. known: ids by URN."""
+    reference = REFERENCE.fullmatch(str(row["inputs"].get(key)))
+    ending = f"::{reference['name']}" if reference else ""
+    return next((known.get(urn) for urn in row["dependencies"] if reference and urn.endswith(ending)), None)
+
+
+def refreshed(row: Row, id_: str, name: str = "", made_up: str = "", **more: str) -> Found:
+    """Read by its id alone. What no API tells is what the program says; a made-up name is marked as one.
+
+    name: the property that the engine makes a name up for, which is `made_up`. more: what else the state must hold.
+    """
+    literal = {key: value for key, value in row["inputs"].items() if isinstance(value, bool | int | float)}
+    literal |= {key: value for key, value in row["inputs"].items() if isinstance(value, str) and "${" not in value}
+    named = {name: made_up} if name and name not in row["inputs"] else {}
+    inputs = {"__defaults": list(named), **named} if named else {}
+    return Found(id_, inputs, {**literal, "id": id_, **named, **more})
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from infra.handover import Handover
 from infra.plan.alicloud import AlicloudPlan
 from infra.plan.plan import Finding
-from ops import discovery, host_keys, login, recovery, strays
+from ops import clouds, discovery, host_keys, login, recovery, strays
 from ops.alicloud import live
 from ops.alicloud.account import Account, answers
 from ops.alicloud.adoption import Adoption
@@ -23,20 +24,18 @@ from ops.discovery import Machine
 from ops.failure import Failure
 from ops.nodes import NodeState
 from ops.phases import Phase
-from ops.project import Project
 from ops.recovery import Row, State
 
 GONE_SECONDS = 900.0  # an eight-GPU machine takes minutes to stop
 ASK_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Cloud:
-    """One stack in the account."""
+class Cloud(clouds.Cloud):
+    """One stack in the account. Nothing is withdrawn and nothing bought instead: groups refill themselves, on demand
+    where the stack file lets them, and a single machine that is not to be had fails the deployment."""
 
-    project: Project
     plan: AlicloudPlan
-    billed: bool = True
+    billed: ClassVar[bool] = True
 
     @cached_property
     def account(self) -> Account:
@@ -76,15 +75,8 @@ class Cloud:
         now = discovery.discovered(told, self.plan.groups, found, keys, _no_way)
         return Discovered(now.told, (*now.others, *lacking))
 
-    def delivered(self) -> None:
-        """Nothing: a machine that is not to be had fails the deployment, and groups refill themselves."""
-
     def renew(self, group: str) -> str:
         raise Failure(f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2)
-
-    def fall_back(self) -> list[str]:
-        """Nothing: groups on spot buy on demand by themselves, where the stack file lets them."""
-        return []
 
     def strays(self, state: State) -> list[str]:
         return [str(each) for each in self._strays(state)]

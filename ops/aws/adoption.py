@@ -9,13 +9,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from ops import recovery
 from ops.aws.account import GLOBAL_REGION, Account
 from ops.aws.kinds import NAMED, TAGGED
 from ops.aws.tagged import Thing
 from ops.recovery import Found, Row
 
 GONE = ("NoSuchEntity", "ResourceNotFoundException")
-REFERENCE = re.compile(r"\$\{(?P<name>[^.}]+)\.[^}]+\}")
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,11 @@ class Adoption:
 
     def owner(self, row: Row, key: str) -> str | None:
         """The id of the resource that an input refers to; None while it is not there."""
-        reference = REFERENCE.fullmatch(str(row["inputs"].get(key)))
-        ending = f"::{reference['name']}" if reference else ""
-        return next((self.ids.get(urn) for urn in row["dependencies"] if reference and urn.endswith(ending)), None)
+        return recovery.owner(row, key, self.ids)
 
     def refreshed(self, row: Row, id_: str, made_up: str, **more: str) -> Found:
-        """Read by its id alone. What no API tells is what the program says; a made-up name is marked as one."""
-        literal = {key: value for key, value in row["inputs"].items() if isinstance(value, bool | int | float)}
-        literal |= {key: value for key, value in row["inputs"].items() if isinstance(value, str) and "${" not in value}
-        name = NAMED.get(row["type"])
-        named = {name: made_up} if name and name not in row["inputs"] else {}
-        return Found(
-            id_, {"__defaults": list(named), **named} if named else {}, {**literal, "id": id_, **named, **more}
-        )
+        """Read by its id alone; a made-up name is marked as one."""
+        return recovery.refreshed(row, id_, NAMED.get(row["type"], ""), made_up, **more)
 
     def _name(self, thing: Thing) -> str:
         """Its id, or the end of it; that of two kinds the cloud has to be asked for."""

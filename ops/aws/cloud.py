@@ -11,15 +11,17 @@ from typing import ClassVar
 from infra.handover import Handover
 from infra.plan.aws import AwsPlan
 from infra.plan.plan import Finding
-from ops import clouds, recovery
-from ops.aws import capacity, discovery, live, login, strays
+from ops import clouds, login, recovery, strays
+from ops.aws import capacity, discovery, live
 from ops.aws.account import Account, answers
 from ops.aws.adoption import Adoption
+from ops.aws.kinds import TAGGED
 from ops.aws.tagged import Thing, instances, things
 from ops.clouds import Discovered
 from ops.phases import Phase
 from ops.recovery import Row, State
 
+KEPT = "ec2/capacity-reservation"  # a block is paid for up front and cannot be given back: it ends by itself
 SLOW = {"ec2/instance", "ec2/natgateway", "ec2/network-interface", "ec2/volume"}
 SLOW_SECONDS = 900.0  # an eight-GPU node takes minutes to stop
 LAG_SECONDS = 60.0  # for what the tagging API has not noticed yet
@@ -71,7 +73,7 @@ class Cloud(clouds.Cloud):
     def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
         before = set(recovery.ids(state))
         state, _ = self.recovered(state, rows)
-        state = strays.claimed(state, self._strays(state), recovery.in_order(rows), self.plan.stack)
+        state = strays.claimed(state, self._strays(state), recovery.in_order(rows), self.plan.stack, TAGGED)
         return state, [urn for urn, id_ in recovery.ids(state).items() if id_ and urn not in before]
 
     def clear(self, state: State, phase: Phase) -> list[str]:
@@ -90,7 +92,7 @@ class Cloud(clouds.Cloud):
 
     def _strays(self, state: State) -> list[Thing]:
         with answers(self.account):
-            found = things(self.account, self.plan.tags)
+            found = [each for each in things(self.account, self.plan.tags) if each.kind != KEPT]
             return strays.of(found, instances(self.account, self.plan.tags), recovery.everything(state))
 
     def _terminate(self, ids: Sequence[str]) -> None:

@@ -46,6 +46,10 @@ class Thing:
     def name(self) -> str:
         return self.tags.get(LOGICAL_NAME, "")
 
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.id, self.arn.text
+
     def __str__(self) -> str:
         return f"{self.kind} {self.id} {self.name}".rstrip()
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from aws_life import REPOSITORY, Life, life  # pyright: ignore[reportMissingImports]: conftest.py finds it
+from aws_life import REPOSITORY, life  # pyright: ignore[reportMissingImports]: conftest.py finds it
+from cloud_life import Life  # pyright: ignore[reportMissingImports]
 from engine_runner import EngineRunner  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from ops import engine

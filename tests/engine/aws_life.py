@@ -2,95 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from aws_cloud import front
 from aws_cloud.cloud import gone
-from cloud_provider.store import Row, Store
+from cloud_life import Life
+from cloud_provider.store import Store
 from engine_runner import EngineRunner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGE = "ami-0123456789abcdef0"
-
-
-@dataclass(frozen=True)
-class Life:
-    """One stack, from its file to its end."""
-
-    pulumi: EngineRunner
-    stack: str
-    store: Store
-
-    @property
-    def root(self) -> Path:
-        return self.pulumi.root
-
-    def __call__(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-        with self.start(*arguments, **environment) as command:
-            printed, complained = command.communicate()
-        assert not (check and command.returncode), printed + complained
-        return subprocess.CompletedProcess(command.args, command.returncode, printed, complained)
-
-    def train(self, job: str) -> dict[str, Any]:
-        """Runs a job to its end and returns its result."""
-        with self._run(["train", job, "--stack", self.stack, "--json"]) as command:
-            printed, complained = command.communicate()
-        assert not command.returncode, complained
-        return json.loads(printed)
-
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        return self._run([arguments[0], self.stack, *arguments[1:]], **environment)
-
-    def _run(self, words: list[str], **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ops", *words],
-            cwd=self.root,
-            env={**self.pulumi.environment, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def up(self) -> dict[str, str]:
-        """Brings the stack up without waiting for nodes; what each phase said."""
-        told = json.loads(self("up", "--yes", "--no-wait", "--json").stdout)
-        return {phase["phase"]: phase["note"] for phase in told["phases"]}
-
-    def strays(self) -> list[str]:
-        return json.loads(self("sweep", "--json").stdout)["strays"]
-
-    def forget(self) -> None:
-        """Loses the engine's state altogether."""
-        for file in self.root.glob(".gpufleet/pulumi/.pulumi/stacks/gpufleet/*"):
-            file.unlink()
-
-    def alive(self) -> list[Row]:
-        """What exists, without what AWS merely goes on showing."""
-        return [row for row in self.store.rows() if not gone(row)]
-
-    def duplicates(self) -> list[str]:
-        """Resources of the program that exist more than once."""
-        counts = Counter(row.urn for row in self.alive() if row.urn)
-        return [urn for urn, number in counts.items() if number > 1]
-
-    def orphans(self) -> list[str]:
-        """What exists while the engine knows neither it nor who made it."""
-        known, rows = {each.get("id") for each in self.pulumi.resources(self.stack)}, self.alive()
-        while theirs := {row.id for row in rows if row.maker in known} - known:  # a fleet's instance, its disk
-            known |= theirs
-        return [f"{row.type} {row.id}" for row in rows if row.id not in known]
 
 
 @contextmanager
@@ -127,4 +53,4 @@ def life_of(pulumi: EngineRunner, asked: dict[str, Any], stack: str) -> Iterator
             "AWS_ACCESS_KEY_ID": "x",
             "AWS_SECRET_ACCESS_KEY": "x",
         }
-        yield Life(EngineRunner(pulumi.root, environment), stack, Store(cloud))
+        yield Life(EngineRunner(pulumi.root, environment), stack, Store(cloud), gone)

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from aws_life import IMAGE, REPOSITORY, Life, life_of
+from aws_life import IMAGE, REPOSITORY, life_of
+from cloud_life import Life
 from engine_runner import EngineRunner, until
 
 from infra.clouds.local import machine

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from aws_cloud.answers_offers import BLOCK_OFFERING
 from aws_cloud.kinds_ec2 import BLOCK, FLEET, INSTANCE, VOLUME
-from aws_life import Life, life, life_of, shipped_cluster
+from aws_life import life, life_of, shipped_cluster
+from cloud_life import Life
 from engine_runner import EngineRunner
 
 

@@ -41,8 +41,8 @@ class NodeGroup(ComponentResource):
         mine, plan = ResourceOptions(parent=self), args.plan
         launch = replace(
             args.launch,
-            deployment_set_id=self._deployment_set(name, plan),
-            hpc_cluster_id=ecs.HpcCluster(f"{name}-hpc", description=name, opts=mine).id if plan.hpc else None,
+            deployment_set_id=self._deployment_set(name, args),
+            hpc_cluster_id=self._hpc(name, args) if plan.hpc else None,
             pool_id=self._pool(args),
         )
         self.address = None
@@ -79,12 +79,18 @@ class NodeGroup(ComponentResource):
             opts=mine,
         )
 
-    def _deployment_set(self, name: str, plan: AlicloudGroupPlan) -> Output[str] | None:
-        if plan.deployment.strategy is None:
+    def _hpc(self, name: str, args: NodeGroupArgs) -> Output[str]:
+        """Named, as it takes no tags: else what a killed deployment left would not be found again."""
+        own = f"{args.launch.stack}-{name}"
+        return ecs.HpcCluster(f"{name}-hpc", name=own, description=name, opts=ResourceOptions(parent=self)).id
+
+    def _deployment_set(self, name: str, args: NodeGroupArgs) -> Output[str] | None:
+        """Named, as it takes no tags: else what a killed deployment left would not be found again."""
+        strategy = args.plan.deployment.strategy
+        if strategy is None:
             return None
-        return ecs.EcsDeploymentSet(
-            f"{name}-deployment", strategy=plan.deployment.strategy, opts=ResourceOptions(parent=self)
-        ).id
+        own, mine = f"{args.launch.stack}-{name}", ResourceOptions(parent=self)
+        return ecs.EcsDeploymentSet(f"{name}-deployment", deployment_set_name=own, strategy=strategy, opts=mine).id
 
     def _pool(self, args: NodeGroupArgs) -> Input[str] | None:
         """The private pool to start in. What is bought is protected: forgotten, it would be bought once more."""

@@ -18,11 +18,18 @@ def type_of(module: str, name: str) -> str:
     return f"alicloud:{module}/{name[0].lower()}{name[1:]}:{name}"
 
 
+def tagged(product: str, resource: str) -> str:
+    """The ARN by which the Tag Service lists a resource (its API, ListTagResources)."""
+    return f"arn:acs:{product}:{{region}}:{{account}}:{resource}/{{id}}"
+
+
 VPC, VSWITCH = type_of("vpc", "Network"), type_of("vpc", "Switch")
 BUCKET, INSTANCE = type_of("oss", "Bucket"), type_of("ecs", "Instance")
 TEMPLATE = type_of("ecs", "EcsLaunchTemplate")
 SCALING_GROUP, CONFIGURATION = type_of("ess", "ScalingGroup"), type_of("ess", "ScalingConfiguration")
 MIX, NODE_POOL = type_of("ecs", "AutoProvisioningGroup"), type_of("cs", "NodePool")
+DEPLOYMENT_SET, HPC = type_of("ecs", "EcsDeploymentSet"), type_of("ecs", "HpcCluster")
+KEY, RULE, SNAT = type_of("kms", "Key"), type_of("ess", "ScalingRule"), type_of("vpc", "SnatEntry")
 IMAGES = "alicloud:ecs/getImages:getImages"
 
 _SETTING = Kind(id="{bucket}", fixed=("bucket",), part_of="bucket")
@@ -30,27 +37,36 @@ _SETTING = Kind(id="{bucket}", fixed=("bucket",), part_of="bucket")
 NETWORK = {
     VPC: Kind(
         id="vpc-{hex}",
+        arn=tagged("vpc", "vpc"),
         outputs={"routeTableId": "vtb-{hex}", "routerId": "vrt-{hex}", "status": "Available"},
         fixed=("isDefault", "ipv4IpamPoolId"),
     ),
-    VSWITCH: Kind(id="vsw-{hex}", outputs={"status": "Available"}, fixed=("cidrBlock", "vpcId", "zoneId")),
+    VSWITCH: Kind(
+        id="vsw-{hex}",
+        arn=tagged("vpc", "vswitch"),
+        outputs={"status": "Available"},
+        fixed=("cidrBlock", "vpcId", "zoneId"),
+    ),
     type_of("vpc", "NatGateway"): Kind(
         id="ngw-{hex}",
+        arn=tagged("vpc", "natgateway"),
         outputs={"snatTableIds": "stb-{hex}", "forwardTableIds": "ftb-{hex}", "status": "Available"},
         fixed=("networkType", "vpcId", "vswitchId"),
     ),
-    type_of("vpc", "SnatEntry"): Kind(
+    SNAT: Kind(
         id="{snatTableId}:snat-{hex}",
         outputs={"snatEntryId": "snat-{hex}", "status": "Available"},
         fixed=("snatTableId", "sourceCidr", "sourceVswitchId"),
     ),
     type_of("vpc", "FlowLog"): Kind(
         id="fl-{hex}",
+        arn=tagged("vpc", "flowlog"),
         outputs={"status": "Active", "flowLogId": "fl-{hex}"},
         fixed=("logStoreName", "projectName", "resourceId", "resourceType", "trafficType"),
     ),
     type_of("ecs", "EipAddress"): Kind(
         id="eip-{hex}",
+        arn=tagged("vpc", "eip"),
         outputs={"ipAddress": "47.93.10.{byte}", "status": "Available"},
         fixed=("internetChargeType", "isp", "paymentType"),
     ),
@@ -58,7 +74,9 @@ NETWORK = {
         id="{allocationId}:{instanceId}", fixed=("allocationId", "instanceId", "instanceType")
     ),
     type_of("ecs", "SecurityGroup"): Kind(
-        id="sg-{hex}", unique={"InvalidSecurityGroupName.Duplicate": ("vpcId", "securityGroupName")},
+        id="sg-{hex}",
+        arn=tagged("ecs", "securitygroup"),
+        unique={"InvalidSecurityGroupName.Duplicate": ("vpcId", "securityGroupName")},
         fixed=("securityGroupType", "vpcId"),
     ),
     type_of("ecs", "SecurityGroupRule"): Kind(
@@ -66,27 +84,30 @@ NETWORK = {
         outputs={"priority": 1},
         fixed=("cidrIp", "ipProtocol", "nicType", "policy", "portRange", "priority", "securityGroupId", "type"),
     ),
-}  # fmt: skip
+}
 
 MACHINES = {
     INSTANCE: Kind(
         id="i-{hex}",
+        arn=tagged("ecs", "instance"),
         outputs={"primaryIpAddress": "10.40.0.{byte}", "networkInterfaceId": "eni-{hex}", "status": "Running"},
         fixed=("networkInterfaceTrafficMode", "networkInterfaces", "systemDiskEncrypted", "hpcClusterId"),
     ),
     TEMPLATE: Kind(
         id="lt-{hex}",
+        arn=tagged("ecs", "launchtemplate"),
         outputs={"latestVersionNumber": 1, "defaultVersionNumber": 1},
         unique={"InvalidLaunchTemplateName.Duplicate": ("launchTemplateName",)},
         fixed=("launchTemplateName",),
     ),
     SCALING_GROUP: Kind(
         id="asg-{hex}",
+        arn=tagged("ess", "scalinggroup"),
         unique={"InvalidScalingGroupName.Duplicate": ("scalingGroupName",)},
         fixed=("multiAzPolicy", "vpcId"),
     ),
     CONFIGURATION: Kind(id="asc-{hex}", fixed=("scalingGroupId",), part_of="scalingGroupId"),
-    type_of("ess", "ScalingRule"): Kind(
+    RULE: Kind(
         id="{scalingGroupId}:asr-{hex}",
         outputs={"ari": "ari:acs:ess:{region}:{account}:scalingrule/asr-{hex}"},
         fixed=("scalingGroupId", "scalingRuleType"),
@@ -97,8 +118,8 @@ MACHINES = {
         outputs={"status": "active"},
         fixed=("launchTemplateConfigs", "launchTemplateId", "launchTemplateVersion", "autoProvisioningGroupType"),
     ),
-    type_of("ecs", "EcsDeploymentSet"): Kind(id="ds-{hex}", fixed=("domain", "granularity", "strategy")),
-    type_of("ecs", "HpcCluster"): Kind(id="hpc-{hex}"),
+    DEPLOYMENT_SET: Kind(id="ds-{hex}", fixed=("domain", "granularity", "strategy")),
+    HPC: Kind(id="hpc-{hex}"),
     type_of("ecs", "EcsKeyPair"): Kind(
         id="{keyPairName}",
         outputs={"fingerPrint": "{hex}"},
@@ -108,9 +129,9 @@ MACHINES = {
 }
 
 SERVICES = {
-    type_of("kms", "Key"): Kind(
+    KEY: Kind(
         id="key-{hex}",
-        arn="acs:kms:{region}:{account}:key/{id}",
+        arn=tagged("kms", "key"),
         outputs={"arn": "acs:kms:{region}:{account}:key/{id}", "status": "Enabled"},
         fixed=("keySpec", "origin", "protectionLevel"),
         free=True,
@@ -118,6 +139,7 @@ SERVICES = {
     ),
     BUCKET: Kind(
         id="{bucket}",
+        arn=tagged("oss", "bucket"),
         outputs={"intranetEndpoint": "oss-{region}-internal.aliyuncs.com", "owner": "{account}"},
         named="bucket",
         unique={"BucketAlreadyExists": ("bucket",)},
@@ -157,6 +179,7 @@ SERVICES = {
     ),
     type_of("cs", "ManagedKubernetes"): Kind(
         id="c{hex}{hex}",
+        arn=tagged("cs", "cluster"),
         outputs={"vpcId": "vpc-of-{hex}", "workerRamRoleName": "KubernetesWorkerRole-{hex}"},
         fixed=("encryptionProviderKey", "podVswitchIds", "proxyMode", "serviceCidr", "securityGroupId"),
     ),

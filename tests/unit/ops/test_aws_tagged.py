@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
-from ops.aws import host_keys, strays
+from ops import host_keys, strays
 from ops.aws.account import Account, answers
 from ops.aws.tagged import Instance, instances, things
 from ops.failure import Failure
@@ -138,19 +138,6 @@ def test_what_aws_refuses_is_one_line(ec2) -> None:
         ec2.terminate_instances(InstanceIds=["i-0123456789abcdef0"])
 
 
-class Console:
-    """An account of which only the consoles answer."""
-
-    def __init__(self, **output: str) -> None:
-        self.output = output
-
-    def client(self, _: str) -> Console:
-        return self
-
-    def get_console_output(self, InstanceId: str, Latest: bool) -> dict[str, str]:  # noqa: N803 (boto3's names)
-        return {"Output": self.output[InstanceId]}
-
-
 TOLD = """[  31.2] cloud-init: -----BEGIN SSH HOST KEY KEYS-----\r
 ecdsa-sha2-nistp256 AAAAE2VjZHNh root@ip-10-0-0-7\r
 ssh-ed25519 AAAAC3NzaC1 root@ip-10-0-0-7\r
@@ -165,17 +152,17 @@ def instance(id_: str, address: str) -> Instance:
 def test_host_keys_come_from_the_console_and_outlive_its_buffer(tmp_path: Path) -> None:
     file, made = tmp_path / "known_hosts", [instance("i-a", "10.0.0.7"), instance("i-b", "10.0.0.8")]
 
-    first = host_keys.learn(Console(**{"i-a": TOLD, "i-b": "booting"}), made, file)  # pyright: ignore[reportArgumentType]
+    first = host_keys.learn(made, file, {"i-a": TOLD, "i-b": "booting"}.__getitem__)
     assert first == {"i-a": "ssh-ed25519 AAAAC3NzaC1"}
     assert file.read_text() == "i-a,10.0.0.7 ssh-ed25519 AAAAC3NzaC1\n"
 
-    later = host_keys.learn(Console(**{"i-a": "", "i-b": TOLD}), made, file)  # pyright: ignore[reportArgumentType]
+    later = host_keys.learn(made, file, {"i-a": "", "i-b": TOLD}.__getitem__)
     assert later == {"i-a": "ssh-ed25519 AAAAC3NzaC1", "i-b": "ssh-ed25519 AAAAC3NzaC1"}
 
 
 def test_a_new_instance_at_an_old_address_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
-    host_keys.learn(Console(**{"i-a": TOLD}), [instance("i-a", "10.0.0.7")], file)  # pyright: ignore[reportArgumentType]
+    host_keys.learn([instance("i-a", "10.0.0.7")], file, {"i-a": TOLD}.__getitem__)
 
-    assert host_keys.learn(Console(**{"i-b": ""}), [instance("i-b", "10.0.0.7")], file) == {}  # pyright: ignore[reportArgumentType]
+    assert host_keys.learn([instance("i-b", "10.0.0.7")], file, {"i-b": ""}.__getitem__) == {}
     assert file.read_text() == ""
