@@ -211,6 +211,21 @@ class Environment(_Told):
     shared: bool = False
 
 
+class Copied(_Told):
+    """What `gpufleet copy` brings from a bucket of another stack into one of this stack's.
+
+    stack: the other one. cloud, region, bucket, prefix: where it is; bucket is empty while the other stack is not up.
+    to: the name of this stack's bucket.
+    """
+
+    stack: str
+    cloud: str
+    region: str
+    bucket: str
+    prefix: str
+    to: str
+
+
 class Kubernetes(_Told):
     """The cluster whose nodes these are, by the name that its cloud knows it by."""
 
@@ -218,7 +233,10 @@ class Kubernetes(_Told):
 
 
 class Handover(_Told):
-    """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes."""
+    """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes.
+
+    copies: told to people alone; nodes never hold the keys of two clouds.
+    """
 
     version: Literal[1] = 1
     stack: str
@@ -231,6 +249,7 @@ class Handover(_Told):
     store: Store
     environment: Environment
     kubernetes: Kubernetes | None = None
+    copies: tuple[Copied, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, ready to be a stack output or a file."""

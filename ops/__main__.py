@@ -252,6 +252,17 @@ def sweep(
 
 
 @app.command()
+def copy(stack: Stack, as_json: Json = False) -> None:
+    """Bring what other stacks keep into this one's buckets (`copies`), by rclone and your own credentials."""
+    from ops import copy as command
+    from ops.phases import Phases
+
+    told = command.copy(Project.find(), stack, Phases(Console(), quiet=as_json))
+    if as_json:
+        print(json.dumps(told, indent=1))
+
+
+@app.command()
 def handover(stack: Stack) -> None:
     """Print what playbooks and jobs work from, as JSON: the cluster with the nodes of this moment."""
     from ops import cluster

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from infra.handover import Handover
 from infra.plan.plan import Finding, Plan
-from ops.failure import Failure
 from ops.nodes import NodeState
 from ops.phases import Phase
 from ops.project import Project
@@ -85,10 +84,5 @@ class Cloud:
 
 
 def of(project: Project, plan: Plan) -> Cloud:
-    """The cloud of a plan. Raises Failure for one that can be planned, and not driven yet."""
-    if plan.cloud not in HOMES:
-        raise Failure(
-            f"{plan.cloud} is planned and declared, and this command cannot drive it yet: "
-            f'`eval "$(gpufleet env)"; pulumi up --stack {plan.stack}` deploys it'
-        )
+    """The cloud of a plan."""
     return import_module(HOMES[plan.cloud]).Cloud(project, plan)

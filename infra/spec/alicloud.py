@@ -11,9 +11,10 @@ from infra.catalog import FabricNeed
 from infra.spec.alicloud_market import Market, OnDemandMarket
 from infra.spec.aws_eks import KubernetesVersion
 from infra.spec.cluster import Section, at_least_one, unique_names
+from infra.spec.kubernetes import OwnTenancy
 from infra.spec.nearest import hint
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.rented import Bucket, Counted, SshAccess, ToldBudget, Zoned
+from infra.spec.rented import Bucket, Copy, Counted, SshAccess, ToldBudget, Zoned
 from infra.spec.shown import quoted
 from infra.spec.types import like
 
@@ -98,10 +99,12 @@ class AlicloudNodes(Counted):
 class Ack(Section):
     """Node pools of a managed cluster of ACK, in place of scaling groups. Its API is reached from the VPC alone.
 
-    The provider can open it to the internet, and to nobody by name: so nothing here does.
+    The provider can open it to the internet, and to nobody by name: so nothing here does. tenant: whose objects and
+    charts the stack puts into the cluster, None for nobody's.
     """
 
     version: KubernetesVersion
+    tenant: OwnTenancy | None = None
 
 
 class Images(Section):
@@ -122,12 +125,22 @@ class AlicloudSpec(Zoned):
     images: Images = Images()
     nodes: Annotated[tuple[AlicloudNodes, ...], AfterValidator(at_least_one), AfterValidator(unique_names)]
     storage: Annotated[tuple[Bucket, ...], AfterValidator(unique_names)] = ()
+    copies: tuple[Copy, ...] = ()
     ack: Ack | None = None
     budget: ToldBudget | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @property
     def example_zone(self) -> str:
         return f"{self.region}-a" if self.region.startswith("cn-") else f"{self.region}a"
+
+    @model_validator(mode="after")
+    def _copies_have_a_place(self) -> AlicloudSpec:
+        own = [bucket.name for bucket in self.storage]
+        lost = [(i, copy.to) for i, copy in enumerate(self.copies) if copy.to not in own]
+        if lost:
+            mistakes = [(("copies", i, "to"), f"{quoted(to)} is none of `storage`{hint(to, own)}") for i, to in lost]
+            raise Contradiction(mistakes)
+        return self
 
     @model_validator(mode="after")
     def _fits_ack(self) -> AlicloudSpec:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from infra.spec.cluster import Section, at_least_one
+from infra.spec.kubernetes import OwnTenancy
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.shown import quoted, shown
 from infra.spec.types import Cidr, like
@@ -48,11 +49,13 @@ class Eks(Section):
 
     admins: ARNs of the IAM roles and users who may do everything in it; nobody else may do anything, not even who made
     it. api_from: public networks from which its API is reached; without them it is reached from the VPC alone.
+    tenant: whose objects and charts the stack puts into the cluster, None for nobody's.
     """
 
     version: KubernetesVersion
     admins: Annotated[tuple[PrincipalArn, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
     api_from: tuple[Cidr, ...] = ()
+    tenant: OwnTenancy | None = None
 
 
 def strangers_to_eks(spec: AwsSpec) -> Iterator[Mistake]:

@@ -113,6 +113,25 @@ class Serving(Section):
         return self
 
 
+class Tenancy(Section):
+    """A tenant: its namespace's name, its jobs' image, and the volumes that every rank of them mounts.
+
+    form: what a job becomes; a plain job needs no operator.
+    """
+
+    name: Tenant
+    image: Image
+    form: Literal["trainjob", "jobset", "job"] = "trainjob"
+    volumes: Annotated[tuple[Claim, ...], AfterValidator(unique_names)]
+    serving: Serving | None = None
+
+
+class OwnTenancy(Tenancy):
+    """A tenant of a cluster that the same stack makes."""
+
+    volumes: Annotated[tuple[Claim, ...], AfterValidator(at_least_one), AfterValidator(unique_names)]
+
+
 class KubernetesSpec(Cluster):
     """One tenant: its namespace, its share, its queues. form: what a job becomes; a plain job needs no operator."""
 
@@ -126,6 +145,10 @@ class KubernetesSpec(Cluster):
     nodes: Annotated[tuple[PodNodes, ...], AfterValidator(at_least_one)]
     storage: Annotated[tuple[Claim, ...], AfterValidator(unique_names)] = ()
     serving: Serving | None = None
+
+    @property
+    def tenancy(self) -> Tenancy:
+        return Tenancy(name=self.tenant, image=self.image, form=self.form, volumes=self.storage, serving=self.serving)
 
     @field_validator("nodes", mode="after")
     @classmethod

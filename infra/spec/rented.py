@@ -57,6 +57,24 @@ class Bucket(Section):
     removable: Flag = False
 
 
+StackName = Annotated[str, AfterValidator(like(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", "name of a stack"))]
+Prefix = Annotated[str, AfterValidator(like(r"([\w.=-]+/)*[\w.=-]+", "path in a bucket, such as runs/gpt"))]
+
+
+class Copy(Section):
+    """What another stack keeps in a bucket, copied into one of this stack's.
+
+    stack, storage: where it is. to: the name of this stack's bucket. prefix: the part that is copied, all of it where
+    none is named. gib_per_month: how much is new each month, for the price.
+    """
+
+    stack: StackName
+    storage: Name
+    to: Name
+    prefix: Prefix | None = None
+    gib_per_month: Annotated[int, Strict(), Field(ge=1, le=10_000_000)]
+
+
 class Counted(Section):
     """Equal machines: `count` of them, or between `min` and `max` by the load of their GPUs."""
 

@@ -16,6 +16,7 @@ from engine_runner import EngineRunner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROVIDER = Path(__file__).parent / "alicloud_cloud" / "bin"
+KUBERNETES = Path(__file__).parent / "kubernetes_cluster" / "bin"  # for what ACK holds
 
 
 def shipped_cluster(shipped: str) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
     with front.serving(cloud) as url:
         found = {
             **pulumi.environment,
-            "PATH": os.pathsep.join([str(PROVIDER), pulumi.environment["PATH"]]),
+            "PATH": os.pathsep.join([str(PROVIDER), str(KUBERNETES), pulumi.environment["PATH"]]),
+            "KUBERNETES_SHELF": f"{cloud}.objects",
             "ALICLOUD_CLOUD_FILE": str(cloud),
             "GPUFLEET_ALICLOUD_ENDPOINT": url,
             "ALIBABA_CLOUD_ACCESS_KEY_ID": "x",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
-from aws_cloud import front
+from aws_cloud import account, front
 from aws_cloud.cloud import gone
 from cloud_life import Life
 from cloud_provider.store import Store
@@ -46,9 +45,7 @@ def life_of(pulumi: EngineRunner, asked: dict[str, Any], stack: str) -> Iterator
     cloud = pulumi.root / f"{stack}.sqlite"
     with front.serving(cloud) as url:
         environment = {
-            **pulumi.environment,
-            "PATH": os.pathsep.join([str(Path(__file__).parent / "aws_cloud" / "bin"), pulumi.environment["PATH"]]),
-            "AWS_CLOUD_FILE": str(cloud),
+            **account.environment(pulumi.environment, cloud),
             "AWS_ENDPOINT_URL": url,
             "AWS_ACCESS_KEY_ID": "x",
             "AWS_SECRET_ACCESS_KEY": "x",

@@ -18,6 +18,7 @@ from infra.graph import render
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROVIDER = Path(__file__).parent / "alicloud_cloud" / "bin"
+KUBERNETES = Path(__file__).parent / "kubernetes_cluster" / "bin"  # for what ACK holds
 SAMPLE = "aliyun-scc"  # the smallest: it goes all the way in the normal run, the others in the drill
 STACKS = [
     SAMPLE,
@@ -65,8 +66,9 @@ def life(request: pytest.FixtureRequest, pulumi: EngineRunner) -> Life:
 def on_alicloud(pulumi: EngineRunner, name: str, **environment: str) -> tuple[EngineRunner, Store]:
     """The engine on an Alibaba Cloud of its own, and what that cloud holds."""
     file = pulumi.root / f"{name}.sqlite"
-    path = os.pathsep.join([str(PROVIDER), pulumi.environment["PATH"]])
-    found = {**pulumi.environment, "PATH": path, "ALICLOUD_CLOUD_FILE": str(file), **environment}
+    path = os.pathsep.join([str(PROVIDER), str(KUBERNETES), pulumi.environment["PATH"]])
+    files = {"ALICLOUD_CLOUD_FILE": str(file), "KUBERNETES_SHELF": f"{file}.objects"}
+    found = {**pulumi.environment, "PATH": path, **files, **environment}
     return replace(pulumi, environment=found), Store(file)
 
 

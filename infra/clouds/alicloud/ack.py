@@ -11,9 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
+from pulumi import ComponentResource, CustomResource, Input, InvokeOutputOptions, Output, Resource, ResourceOptions
 from pulumi_alicloud import cs
 
+from infra.clouds.kubernetes.login import kubeconfig
+from infra.clouds.kubernetes.objects import Tenant, TenantArgs
+from infra.clouds.order import once
 from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, Pool, Spot
 
 LOGS = ["apiserver", "kcm", "scheduler", "ccm"]
@@ -69,12 +72,23 @@ class Ack(ComponentResource):
         self._args = args
         plain = [self._pool(group, ()) for group in args.groups if group.gpu is None]
         addons = [self._addon(addon.name, addon.settings, plain) for addon in plan.addons]
-        for group in args.groups:
-            if group.gpu is not None:
-                self._pool(group, addons)
+        pools = [self._pool(group, addons) for group in args.groups if group.gpu is not None]
+        if plan.tenant is not None:
+            server = cluster.connections.apply(lambda ways: (ways[0].api_server_intranet or "") if ways else "")
+            login = self._login(server, [*plain, *addons, *pools])
+            Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login), mine)
         self.register_outputs({"cluster_id": self.cluster_id})
 
-    def _addon(self, name: str, settings: Mapping[str, object], after: Sequence[Resource]) -> Resource:
+    def _login(self, server: Output[str], after: Sequence[CustomResource]) -> Output[str]:
+        """Of the credential that ACK gives out, only the certificate authority is taken: the rest runs out, and is new
+        each time. ack-ram-tool gets one when it is needed (its documentation, "credential-plugin")."""
+        cluster = once(self.cluster_id, *(each.id for each in after))
+        told = cs.get_cluster_credential_output(cluster_id=cluster, opts=InvokeOutputOptions(parent=self))
+        authority = told.certificate_authorities[0].cluster_cert
+        credential = ["ack-ram-tool", "credential-plugin", "get-credential", "--cluster-id", cluster]
+        return kubeconfig(server, authority, [*credential, "--api-version", "v1beta1", "--log-level", "error"])
+
+    def _addon(self, name: str, settings: Mapping[str, object], after: Sequence[Resource]) -> CustomResource:
         return cs.KubernetesAddon(
             f"addon-{name}",
             cluster_id=self.cluster_id,
@@ -83,7 +97,7 @@ class Ack(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=list(after)),
         )
 
-    def _pool(self, group: AlicloudGroupPlan, after: Sequence[Resource]) -> Resource:
+    def _pool(self, group: AlicloudGroupPlan, after: Sequence[Resource]) -> CustomResource:
         """GPU nodes that join before the eRDMA controller is there would have to be added anew."""
         assert isinstance(group.capacity, Pool)
         pool, root = group.capacity, group.root

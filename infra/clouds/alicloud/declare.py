@@ -10,6 +10,7 @@ from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, Resour
 from pulumi_alicloud import Provider, ecs
 
 from infra import handover
+from infra.clouds import references
 from infra.clouds.alicloud.access import Access, AccessArgs
 from infra.clouds.alicloud.ack import Ack, AckArgs
 from infra.clouds.alicloud.bucket import Bucket, BucketArgs
@@ -163,7 +164,10 @@ def declare(plan: AlicloudPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("alicloud", region=plan.region)
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack, plan.tags)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    return told(plan, login, cluster.store, cluster.storage)
+    known = told(plan, login, cluster.store, cluster.storage)
+    return Output.all(known, [references.copied(copy) for copy in plan.copies]).apply(
+        lambda parts: {**parts[0], "copies": parts[1]}
+    )
 
 
 def told(

@@ -17,6 +17,8 @@ from infra.clouds.aws.eks_cluster import ControlPlane, ControlPlaneArgs
 from infra.clouds.aws.eks_nodes import ManagedNodes, ManagedNodesArgs
 from infra.clouds.aws.eks_roles import role
 from infra.clouds.aws.identity import IdentityArgs, statements
+from infra.clouds.kubernetes.login import kubeconfig
+from infra.clouds.kubernetes.objects import Tenant, TenantArgs
 from infra.clouds.order import once
 from infra.plan.aws import AwsPlan, EksPlan, Managed
 
@@ -73,7 +75,12 @@ class Kubernetes(ComponentResource):
             for group in plan.groups
             if isinstance(group.capacity, Managed)
         ]
-        self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
+        addons = self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
+        if eks.tenant is not None:
+            cluster = once(control_plane.name, *addons.made)
+            token = ["aws", "eks", "get-token", "--region", plan.region, "--cluster-name", cluster]
+            login = kubeconfig(control_plane.server, control_plane.authority, token)
+            Tenant(eks.tenant.namespace, TenantArgs(plan=eks.tenant, kubeconfig=login), mine)
         self.register_outputs({})
 
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:

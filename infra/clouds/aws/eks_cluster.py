@@ -36,9 +36,11 @@ class ControlPlaneArgs:
 
 
 class ControlPlane(ComponentResource):
-    """name: of the cluster, known once it is there."""
+    """name: of the cluster, known once it is there. server: of its API. authority: that it trusts, in base64."""
 
     name: Output[str]
+    server: Output[str]
+    authority: Output[str]
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:ControlPlane", name, {}, opts)
@@ -63,7 +65,8 @@ class ControlPlane(ComponentResource):
             upgrade_policy={"support_type": plan.support},
             opts=mine,
         )
-        self.name = cluster.name
+        self.name, self.server = cluster.name, cluster.endpoint
+        self.authority = cluster.certificate_authority.apply(lambda told: (told.data or "") if told else "")
         for principal in plan.admins:
             self._admin(principal)
         self.register_outputs({"name": self.name})

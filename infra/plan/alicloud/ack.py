@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infra.plan.alicloud.groups import vswitch_name
+from infra.plan.alicloud.capacity import Spot
+from infra.plan.alicloud.groups import GROUP_LABEL, vswitch_name
 from infra.plan.alicloud.plan import AckPlan, AddonPlan, AlicloudGroupPlan, AlicloudNetworkPlan
+from infra.plan.kubernetes import ERDMA as ERDMA_CARDS
+from infra.plan.kubernetes import PodGroupPlan, TenantPlan, pods, tenant_plan
 from infra.spec.alicloud import AlicloudSpec
+from infra.spec.kubernetes import Components
 
 SERVICES = "172.21.0.0/20"  # ACK's own proposal
 TERWAY = AddonPlan(name="terway-eniip", before_gpu_nodes=True, settings={})
-ERDMA = AddonPlan(name="ack-erdma-controller", before_gpu_nodes=True, settings={"preferDriver": "ofed"})
+# One request is all cards of a node: without `allocateAllDevices` it would be the one card nearest by.
+ERDMA_SETTINGS = {"preferDriver": "ofed", "allocateAllDevices": True}
+ERDMA = AddonPlan(name="ack-erdma-controller", before_gpu_nodes=True, settings=ERDMA_SETTINGS)
+OWNERS = Components(driver="image", device_plugin="cluster")  # ACK brings the driver and the device plug-in
+NOTICE_SECONDS = 280  # ECS announces the end of spot capacity five minutes before
 STORAGE = AddonPlan(name="csi-plugin", before_gpu_nodes=True, settings={})
 
 
@@ -34,4 +42,23 @@ def ack_plan(
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
         addons=(TERWAY, STORAGE, *((ERDMA,) if erdma else ())),
+        tenant=_tenant(asked, groups),
+    )
+
+
+def _tenant(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> TenantPlan | None:
+    nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
+    if asked.ack is None or asked.ack.tenant is None or not nodes:
+        return None
+    return tenant_plan(asked.ack.tenant, nodes, OWNERS)
+
+
+def _pods(group: AlicloudGroupPlan, gpu: str) -> PodGroupPlan:
+    return pods(
+        group.name,
+        group.count,
+        (gpu, group.gpus_per_node),
+        labels={GROUP_LABEL: group.name},
+        fabric=(ERDMA_CARDS, 1) if group.fabric == "erdma" else None,
+        notice_seconds=NOTICE_SECONDS if isinstance(group.market, Spot) else None,
     )

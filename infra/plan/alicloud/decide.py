@@ -6,18 +6,23 @@ from infra.plan.alicloud.ack import ack_plan
 from infra.plan.alicloud.groups import group_plan
 from infra.plan.alicloud.network import access_plan, network_plan, store_plan
 from infra.plan.alicloud.permissions import permissions
-from infra.plan.alicloud.plan import AlicloudPlan, BudgetPlan, EventPlan, InterruptionPlan, KeyPlan
+from infra.plan.alicloud.plan import AlicloudPlan, BudgetPlan, CopyPlan, EventPlan, InterruptionPlan, KeyPlan
 from infra.plan.alicloud.price import cost
 from infra.plan.refusals import Refusals
 from infra.plan.rented import BucketPlan, Retention
 from infra.spec import alicloud as spec
-from infra.spec.rented import ToldBudget
+from infra.spec.rented import Copy, ToldBudget
 
 STACK_TAG = "gpufleet:stack"
 
 OLD_VERSION_DAYS, ABANDONED_UPLOAD_DAYS = 30, 7
 ROTATION_DAYS, DELETION_DAYS = 365, 30  # KMS: a default key rotates in 365 days and no others; pending 7 to 366
 QUEUE_SECONDS = 3600  # an announcement of five minutes is of no use an hour later
+
+# EC2 On-Demand Pricing, "Data transfer OUT from Amazon EC2 to internet", as of 2026: us-east-1, the first 10 TB of a
+# month; the first 100 GB cost nothing. It is the dearest band, and an account has it once for all of its stacks.
+LEAVING_USD_PER_GB, FREE_GB = 0.09, 100
+BYTES_PER_GIB, BYTES_PER_GB = 2**30, 10**9
 
 # ossfs 2.0, "Mount options": else only who mounts sees files. It writes in sequence and appends, and renames nothing.
 OSSFS_OPTIONS = ("allow_other",)
@@ -43,6 +48,7 @@ def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
         access=access_plan(asked),
         groups=groups,
         storage=storage,
+        copies=tuple(map(_copy, asked.copies)),
         bundle=_retention(removable=True) if machines else None,
         key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
         permissions=permissions(storage) if machines else None,
@@ -56,6 +62,18 @@ def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
         tags={STACK_TAG: stack},
         cost=cost(asked, groups, network, storage),
         findings=tuple(refusals.findings),
+    )
+
+
+def _copy(item: Copy) -> CopyPlan:
+    paid = max(0.0, item.gib_per_month * BYTES_PER_GIB / BYTES_PER_GB - FREE_GB)
+    return CopyPlan(
+        stack=item.stack,
+        storage=item.storage,
+        to=item.to,
+        prefix=item.prefix or "",
+        gib_per_month=item.gib_per_month,
+        usd_per_month=round(paid * LEAVING_USD_PER_GB, 2),
     )
 
 

@@ -14,6 +14,7 @@ from infra.plan.alicloud import told
 from infra.plan.alicloud.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
 from infra.plan.alicloud.eri import Eri
 from infra.plan.firewall import FirewallRule
+from infra.plan.kubernetes import TenantPlan
 from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan
 from infra.plan.rented import BucketPlan, Retention, StorePlan
 from infra.plan.statement import Statement
@@ -203,7 +204,8 @@ class AddonPlan:
 class AckPlan:
     """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
 
-    service_cidr: of its services, outside the VPC. Its API has no address of the internet.
+    service_cidr: of its services, outside the VPC. Its API has no address of the internet. tenant: whose objects are
+    put into the cluster, None for nobody's.
     """
 
     name: str
@@ -212,6 +214,28 @@ class AckPlan:
     service_cidr: str
     vswitches: tuple[str, ...]
     addons: tuple[AddonPlan, ...]
+    tenant: TenantPlan | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyPlan:
+    """What another stack keeps in a bucket, copied into one of this stack's.
+
+    usd_per_month: what the other cloud takes for the traffic; this one takes nothing for what comes in.
+    """
+
+    stack: str
+    storage: str
+    to: str
+    prefix: str
+    gib_per_month: int
+    usd_per_month: float
+
+    @property
+    def summary(self) -> str:
+        what = f"{self.prefix} of {self.storage}" if self.prefix else self.storage
+        size, price = f"{self.gib_per_month:,} GiB", f"{self.usd_per_month:,.2f} USD"
+        return f"{what} of {self.stack} → {self.to} · {size} a month leave AWS for {price} · by `gpufleet copy`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +253,7 @@ class AlicloudPlan(Plan):
     access: AlicloudAccessPlan
     groups: tuple[AlicloudGroupPlan, ...]
     storage: tuple[BucketPlan, ...]
+    copies: tuple[CopyPlan, ...]
     bundle: Retention | None
     key: KeyPlan
     permissions: tuple[Statement, ...] | None
@@ -246,4 +271,4 @@ class AlicloudPlan(Plan):
     def rows(self) -> tuple[tuple[str, str], ...]:
         network, *concerns, access = super().rows
         kubernetes = () if self.ack is None else (("kubernetes", told.kubernetes(self.ack)),)
-        return (network, *kubernetes, *concerns, access)
+        return (network, *kubernetes, *concerns, *(("copy", each.summary) for each in self.copies), access)

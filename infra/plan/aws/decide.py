@@ -67,7 +67,7 @@ def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
         bundle=_retention(removable=True) if asked.eks is None else None,
         key=_key(asked.region, groups),
         permissions=permissions(asked, groups, storage) if asked.eks is None else eks_permissions(asked),
-        eks=eks_plan(stack, asked, storage),
+        eks=eks_plan(stack, asked, groups, storage),
         store=store_plan(groups) if asked.eks is None else None,
         interruption=InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),
         budget=_budget(asked.budget),

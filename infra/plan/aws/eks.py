@@ -3,21 +3,24 @@
 Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights) and
 "Control plane logs"; amazon-vpc-cni-k8s, docs/iam-policy.md; mountpoint-s3, "Configuring Mountpoint".
 
-EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, and what is in the cluster is not declared here.
+EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, which come with a tenant's objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from infra.plan.aws.capacity import Managed, Spot
 from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.groups import subnet_name
-from infra.plan.aws.managed import PODS_PER_NODE
+from infra.plan.aws.managed import GROUP_LABEL, PODS_PER_NODE
 from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, allow, use_of_buckets
-from infra.plan.aws.plan import LustrePlan
+from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
+from infra.plan.kubernetes import EFA, SPOT_SECONDS, PodGroupPlan, TenantPlan, pods, tenant_plan
 from infra.plan.rented import BucketPlan
 from infra.plan.statement import Resource, Statement
 from infra.spec.aws import AwsSpec
+from infra.spec.kubernetes import Components
 
 CONTROL_PLANE_GROUP = "eks.control-plane"  # the dot keeps it apart from the groups of the stack file
 LOG_RETENTION_DAYS = 30
@@ -53,7 +56,13 @@ POD_INTERFACES = allow(
 TAG_INTERFACES = allow("TagInterfaces", "ec2:CreateTags", on=[Resource(kind="interfaces")])
 
 
-def eks_plan(stack: str, asked: AwsSpec, storage: Sequence[BucketPlan | LustrePlan]) -> EksPlan | None:
+# The image brings the driver and the container toolkit (EKS User Guide, "Amazon Linux AMIs"), and no device plug-in.
+OWNERS = Components(driver="image", device_plugin="operator")
+
+
+def eks_plan(
+    stack: str, asked: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+) -> EksPlan | None:
     """None for a stack whose nodes are plain machines."""
     if asked.eks is None:
         return None
@@ -66,6 +75,26 @@ def eks_plan(stack: str, asked: AwsSpec, storage: Sequence[BucketPlan | LustrePl
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
         addons=tuple(_addons(storage)),
+        tenant=_tenant(asked, groups),
+    )
+
+
+def _tenant(asked: AwsSpec, groups: Sequence[AwsGroupPlan]) -> TenantPlan | None:
+    nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
+    if asked.eks is None or asked.eks.tenant is None or not nodes:
+        return None
+    return tenant_plan(asked.eks.tenant, nodes, OWNERS)
+
+
+def _pods(group: AwsGroupPlan, gpu: str) -> PodGroupPlan:
+    assert isinstance(group.capacity, Managed)
+    return pods(
+        group.name,
+        group.count,
+        (gpu, group.gpus_per_node),
+        labels={GROUP_LABEL: group.name},
+        fabric=(EFA, group.fabric_devices) if group.fabric == "efa" else None,
+        notice_seconds=SPOT_SECONDS if isinstance(group.market, Spot) else None,
     )
 
 

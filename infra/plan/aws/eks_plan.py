@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.plan.kubernetes import TenantPlan
 from infra.plan.statement import Statement
 
 
@@ -31,7 +32,7 @@ class EksPlan:
     admins: ARNs of those who may do everything in it. api_from: the networks from which its API is reached over the
     internet; the VPC reaches it always. subnets: private ones of at least two zones. security_group: between it and the
     nodes. logs: what it writes to CloudWatch Logs. support: STANDARD is upgraded when its time is over, and never
-    billed as extended support.
+    billed as extended support. tenant: whose objects are put into the cluster, None for nobody's.
     """
 
     name: str
@@ -44,3 +45,4 @@ class EksPlan:
     log_retention_days: int
     support: str = "STANDARD"
     addons: tuple[AddonPlan, ...]
+    tenant: TenantPlan | None

@@ -2,5 +2,19 @@
 
 from infra.plan.kubernetes.decide import decide
 from infra.plan.kubernetes.plan import ChartPlan, KubernetesPlan, Manifest, PodGroupPlan, TenantPlan
+from infra.plan.kubernetes.pods import EFA, ERDMA, SPOT_SECONDS, pods
+from infra.plan.kubernetes.tenancy import tenant_plan
 
-__all__ = ["ChartPlan", "KubernetesPlan", "Manifest", "PodGroupPlan", "TenantPlan", "decide"]
+__all__ = [
+    "EFA",
+    "ERDMA",
+    "SPOT_SECONDS",
+    "ChartPlan",
+    "KubernetesPlan",
+    "Manifest",
+    "PodGroupPlan",
+    "TenantPlan",
+    "decide",
+    "pods",
+    "tenant_plan",
+]

@@ -9,11 +9,16 @@ version 0.5.30 in aws/eks-charts, kueue and trainer in their Go modules (sigs.k8
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from infra.plan.kubernetes.plan import ChartPlan
-from infra.spec.kubernetes import Components, KubernetesSpec, Serving
+from infra.plan.kubernetes.plan import ChartPlan, Manifest, PodGroupPlan
+from infra.plan.kubernetes.pods import EFA as EFA_RESOURCE
+from infra.plan.kubernetes.tenant import of
+from infra.spec.kubernetes import Components, Serving, Tenancy
+
+SHARED = "rdma/"  # how the resources of the network operator's shared device plug-in begin
 
 KEYS: Mapping[str, frozenset[str]] = {
     "gpu-operator": frozenset(
@@ -27,6 +32,7 @@ KEYS: Mapping[str, frozenset[str]] = {
         }
     ),
     "aws-efa-k8s-device-plugin": frozenset({"tolerations"}),
+    "network-operator": frozenset({"nfd.enabled"}),
     "kueue": frozenset({"controllerManager.replicas"}),
     "trainer": frozenset({"jobset.install"}),
     "kube-prometheus-stack": frozenset(
@@ -40,14 +46,17 @@ KEYS: Mapping[str, frozenset[str]] = {
 }
 
 
-def charts(asked: KubernetesSpec) -> Iterator[ChartPlan]:
+def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     """In the order in which they need each other; none where the cluster has its own."""
-    if not asked.components.install:
+    if not components.install:
         return
+    resources = {resource for group in groups for resource in group.resources}
     yield PROMETHEUS
-    yield gpu_operator(asked.components, mixed=any(group.mig for group in asked.nodes))
-    if any(group.fabric and group.fabric.resource == "vpc.amazonaws.com/efa" for group in asked.nodes):
+    yield gpu_operator(components, mixed=any(each.startswith("nvidia.com/mig-") for each in resources))
+    if EFA_RESOURCE in resources:
         yield EFA
+    if any(each.startswith(SHARED) for each in resources):
+        yield NETWORK_OPERATOR
     yield KUEUE
     if asked.form != "job":
         yield TRAINER
@@ -99,6 +108,15 @@ EFA = ChartPlan(
     namespace="kube-system",
     values={"tolerations": [{"operator": "Exists"}]},
 )
+NETWORK_OPERATOR = ChartPlan(
+    name="network-operator",
+    chart="network-operator",
+    repository="https://helm.ngc.nvidia.com/nvidia",
+    version="v26.4.1",
+    namespace="nvidia-network-operator",
+    values={"nfd": {"enabled": False}},  # the GPU operator brings it
+    after=("gpu-operator",),
+)
 KUEUE = ChartPlan(
     name="kueue",
     chart="oci://registry.k8s.io/kueue/charts/kueue",
@@ -124,6 +142,36 @@ KEDA = ChartPlan(
     values={},
     after=("kube-prometheus-stack",),
 )
+
+
+MELLANOX, MOST_PODS = "15b3", 64  # the vendor of ConnectX cards, and how many pods may share one
+
+
+def policies(groups: Sequence[PodGroupPlan]) -> Iterator[Manifest]:
+    """What the network operator is to run: the plug-in by which pods share RDMA cards, and no driver.
+
+    Source: Network Operator 26.4, its API mellanox.com/v1alpha1 and "RDMA shared device plugin". The driver is the
+    node's own: a new one would drain nodes that train.
+    """
+    names = sorted({each for group in groups for each in group.resources if each.startswith(SHARED)})
+    if not names:
+        return
+    offers = [
+        {
+            "resourceName": name.removeprefix(SHARED),
+            "rdmaHcaMax": MOST_PODS,
+            "selectors": {"vendors": [MELLANOX], "drivers": ["mlx5_core"]},
+        }
+        for name in names
+    ]
+    plugin = {
+        "image": "k8s-rdma-shared-dev-plugin",
+        "repository": "nvcr.io/nvidia/mellanox",
+        "version": f"network-operator-{NETWORK_OPERATOR.version}",
+        "config": json.dumps({"configList": offers}),
+    }
+    body = of("mellanox.com/v1alpha1", "NicClusterPolicy", "nic-cluster-policy")
+    yield Manifest(body=body | {"spec": {"rdmaSharedDevicePlugin": plugin}}, chart=NETWORK_OPERATOR.name)
 
 
 def unknown_values(chart: ChartPlan) -> list[str]:

@@ -63,3 +63,13 @@ def ack_services_are_outside_the_network(_: AlicloudSpec, plan: AlicloudPlan) ->
     """The network of a cluster's services may not meet the VPC's (cs.ManagedKubernetes, service_cidr)."""
     if plan.ack is not None and IPv4Network(plan.network.cidr).overlaps(IPv4Network(plan.ack.service_cidr)):
         yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {plan.ack.service_cidr}, where services stand"
+
+
+@rule("ack-tenant-is-made-inside-the-network", AlicloudPlan, level="info")
+def ack_tenant_is_made_inside_the_network(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """Its objects go through the API, which has an address of the VPC alone (ACK User Guide, Connect to a cluster)."""
+    if plan.ack is not None and plan.ack.tenant is not None:
+        yield (
+            "cluster.ack.tenant",
+            "`up` must run inside the VPC, where the cluster's API is, and find ack-ram-tool there",
+        )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from infra.plan.aws.capacity import Managed
 from infra.plan.aws.plan import AwsPlan
 from infra.plan.firewall import too_wide
+from infra.plan.kubernetes.charts import EFA
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 from infra.spec.aws_market import SpotMarket
@@ -14,7 +15,7 @@ from infra.spec.aws_market import SpotMarket
 VERSIONS = ("1.34", "1.35")  # until 2026-12-02 and 2027-03-27; 1.36 once it was tried
 MOST_NETWORKS = 40
 MOST_NODES = 450  # unless the account has asked for more
-EFA_PLUGIN, LEAST_EFA_PLUGIN = "0.5.30", "0.5.10"  # versions of the chart
+LEAST_EFA_PLUGIN = "0.5.10"
 
 
 @rule("eks-version-is-supported", AwsPlan)
@@ -87,9 +88,16 @@ def managed_group_is_within_its_quota(_: AwsSpec, plan: AwsPlan) -> Iterator[Vio
 @rule("device-plugins-are-installed-apart", AwsPlan, level="info")
 def device_plugins_are_installed_apart(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """EKS has no add-on for GPUs or EFA (EKS User Guide, AWS add-ons); before 0.5.10 EFA's miscounts B200's cards."""
-    if plan.eks is None or not any(group.gpu for group in plan.groups):
+    if plan.eks is None or plan.eks.tenant is not None or not any(group.gpu for group in plan.groups):
         return
     charts = ["NVIDIA's device plug-in"]
     if any(group.fabric == "efa" for group in plan.groups):
-        charts.append(f"aws-efa-k8s-device-plugin {EFA_PLUGIN} (at least {LEAST_EFA_PLUGIN})")
+        charts.append(f"aws-efa-k8s-device-plugin {EFA.version} (at least {LEAST_EFA_PLUGIN})")
     yield "cluster.eks", f"pods see no GPU before these are in the cluster, which is not done here: {', '.join(charts)}"
+
+
+@rule("tenant-is-made-through-the-api", AwsPlan, level="info")
+def tenant_is_made_through_the_api(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """Its objects are applied from where `up` runs, by one of the admins (EKS User Guide, Cluster access)."""
+    if plan.eks is not None and plan.eks.tenant is not None and not plan.eks.api_from:
+        yield "cluster.eks.tenant", "`up` must run inside the VPC, where the cluster's API is: `api_from` opens it"

@@ -31,6 +31,7 @@ MIX, NODE_POOL = type_of("ecs", "AutoProvisioningGroup"), type_of("cs", "NodePoo
 DEPLOYMENT_SET, HPC = type_of("ecs", "EcsDeploymentSet"), type_of("ecs", "HpcCluster")
 KEY, RULE, SNAT = type_of("kms", "Key"), type_of("ess", "ScalingRule"), type_of("vpc", "SnatEntry")
 IMAGES = "alicloud:ecs/getImages:getImages"
+CREDENTIAL = "alicloud:cs/getClusterCredential:getClusterCredential"
 
 _SETTING = Kind(id="{bucket}", fixed=("bucket",), part_of="bucket")
 
@@ -180,7 +181,11 @@ SERVICES = {
     type_of("cs", "ManagedKubernetes"): Kind(
         id="c{hex}{hex}",
         arn=tagged("cs", "cluster"),
-        outputs={"vpcId": "vpc-of-{hex}", "workerRamRoleName": "KubernetesWorkerRole-{hex}"},
+        outputs={
+            "connections": [{"apiServerIntranet": "https://10.49.0.9:6443"}],
+            "vpcId": "vpc-of-{hex}",
+            "workerRamRoleName": "KubernetesWorkerRole-{hex}",
+        },
         fixed=("encryptionProviderKey", "podVswitchIds", "proxyMode", "serviceCidr", "securityGroupId"),
     ),
     type_of("cs", "KubernetesAddon"): Kind(id="{clusterId}:{name}", fixed=("clusterId", "name"), part_of="clusterId"),

@@ -15,6 +15,7 @@ from engine_runner import EngineRunner
 from aws_cloud.cloud import gone
 
 PROVIDER = Path(__file__).parent / "bin"
+KUBERNETES = Path(__file__).parents[1] / "kubernetes_cluster" / "bin"  # for what EKS holds
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 
@@ -42,7 +43,8 @@ class Account:
 
 def environment(base: Mapping[str, str], file: Path) -> dict[str, str]:
     """What an engine needs to find the provider and its cloud."""
-    return {**base, "PATH": os.pathsep.join([str(PROVIDER), base["PATH"]]), "AWS_CLOUD_FILE": str(file)}
+    path = os.pathsep.join([str(PROVIDER), str(KUBERNETES), base["PATH"]])
+    return {**base, "PATH": path, "AWS_CLOUD_FILE": str(file), "KUBERNETES_SHELF": f"{file}.objects"}
 
 
 def shipped() -> list[str]:

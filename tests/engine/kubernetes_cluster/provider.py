@@ -1,12 +1,14 @@
-"""`pulumi-resource-kubernetes`: the engine's provider protocol in front of a real API server."""
+"""`pulumi-resource-kubernetes`: the engine's provider protocol in front of a real API server, or of a shelf."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Mapping
 from concurrent import futures
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -16,8 +18,10 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from pulumi.runtime.rpc import UNKNOWN
 
 from kubernetes_cluster.api import Api, Refused
+from kubernetes_cluster.shelf import Shelf
 
 VERSION = "4.34.2"
+SHELF = "KUBERNETES_SHELF"  # a file that holds the objects, where there is no cluster
 RELEASE = "kubernetes:helm.sh/v3:Release"
 FIXED = ("apiVersion", "kind", "metadata")
 UNMADE = (404,)  # a preview's namespace or definition may be one that this deployment is to make
@@ -26,7 +30,7 @@ UNMADE = (404,)  # a preview's namespace or definition may be one that this depl
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
     """One provider of a program, for one cluster."""
 
-    api: Api
+    api: Api | Shelf
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
         return provider_pb2.ProviderHandshakeResponse()
@@ -42,7 +46,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         given = plain(request.args)["kubeconfig"]
-        self.api = Api.of(given["value"] if isinstance(given, dict) else given)  # in the envelope of a secret
+        if shelf := os.environ.get(SHELF):
+            self.api = Shelf(Path(shelf))
+        else:
+            self.api = Api.of(given["value"] if isinstance(given, dict) else given)  # in the envelope of a secret
         return provider_pb2.ConfigureResponse(supportsPreview=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:

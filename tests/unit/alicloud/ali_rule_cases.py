@@ -11,6 +11,10 @@ Changes = Mapping[str, str | None]
 TWO_ZONES = {"zone": None, "zones": "[cn-beijing-k, cn-beijing-l]"}
 HANGZHOU = {"region": "cn-hangzhou", "zone": "cn-hangzhou-i"}
 ACK = {"ack": "{version: '1.35'}", "access": f'{{public_key: "{KEY}"}}'}
+TENANT = (
+    f"{{name: research, image: 'a/b@sha256:{'0' * 64}', "
+    "volumes: [{name: work, kind: volume, mount: /work, size_gib: 100, storage_class: shared}]}"
+)
 POOL = "{kind: reservation, id: eap-bp67acfmxazb40000000}"
 SENTENCE = "buy an elasticity assurance for a for 3 months, never refunded"
 A10 = {"type": "ecs.gn7i-c8g1.2xlarge", "queue_pairs": None, "fabric": "none"}
@@ -265,5 +269,12 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "warning",
         "nodes[1].type",
         "is documented for",
+    ),
+    "ack-tenant-is-made-inside-the-network": (
+        {**ACK, "nodes": group(SYSTEM, **A10)},
+        {**ACK, "ack": f"{{version: '1.35', tenant: {TENANT}}}", "nodes": group(SYSTEM, **A10)},
+        "info",
+        "ack.tenant",
+        "`up` must run inside the VPC",
     ),
 }

@@ -7,6 +7,10 @@ from rule_cases import Changes
 
 ADMINS = "admins: ['arn:aws:iam::111122223333:role/ops']"
 SYSTEM = "{name: system, type: m6i.large, count: 2}"
+TENANT = (
+    f"tenant: {{name: research, image: 'a/b@sha256:{'0' * 64}', "
+    "volumes: [{name: work, kind: volume, mount: /work, size_gib: 100, storage_class: shared}]}"
+)
 OFFICES = ", ".join(f"8.8.{i}.0/24" for i in range(41))
 
 
@@ -83,5 +87,12 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "info",
         "eks",
         "aws-efa-k8s-device-plugin 0.5.30 (at least 0.5.10)",
+    ),
+    "tenant-is-made-through-the-api": (
+        eks(f"api_from: [8.8.8.0/24], {TENANT}"),
+        eks(TENANT),
+        "info",
+        "eks.tenant",
+        "`up` must run inside the VPC",
     ),
 }

@@ -24,7 +24,7 @@ def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(home: str) -> Non
     assert "renew" in vars(found)
 
 
-@pytest.mark.parametrize("stack", ["local", "onprem-ib", "k8s-a100"])
+@pytest.mark.parametrize("stack", ["local", "onprem-ib", "k8s-a100", "aliyun-a100"])
 def test_renewing_what_nobody_bought_is_refused_in_one_line(stack: str) -> None:
     cloud = clouds.of(Project(REPOSITORY), decide(load(REPOSITORY, stack)))
 

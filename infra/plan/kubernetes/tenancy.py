@@ -1,0 +1,36 @@
+"""A tenant's charts and objects, the same for a cluster that is there and for one that a stack of EKS or ACK makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra.plan.kubernetes import charts, jobs, queues, watch
+from infra.plan.kubernetes.plan import Manifest, PodGroupPlan, TenantPlan
+from infra.plan.kubernetes.tenant import tenant
+from infra.plan.plan import SharedPlan
+from infra.spec.kubernetes import Components, Tenancy
+
+
+def tenant_plan(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> TenantPlan:
+    """groups: the nodes with GPUs that the tenant has."""
+    return TenantPlan(
+        namespace=asked.name,
+        image=asked.image,
+        form=asked.form,
+        charts=tuple(charts.charts(asked, groups, components)),
+        manifests=tuple(_manifests(asked, groups, components)),
+    )
+
+
+def _manifests(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[Manifest]:
+    volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.volumes]
+    sizes = [(item.size_gib, item.storage_class) for item in asked.volumes]
+    yield from tenant(asked.name, groups, [(plan, *size) for plan, size in zip(volumes, sizes, strict=True)])
+    if components.install:
+        yield from charts.policies(groups)
+    yield from queues.queues(asked.name, groups)
+    if asked.form == "trainjob":
+        yield jobs.runtime(asked.name, groups[0], volumes, asked.image)
+    yield watch.alerts(asked.name, groups)
+    if asked.serving is not None:
+        yield from watch.scaler(asked.name, asked.serving)
