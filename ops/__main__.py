@@ -30,6 +30,9 @@ catalog = typer.Typer(help="What the tables know of instance types and GPUs.", n
 app.add_typer(catalog, name="catalog")
 Stack = Annotated[str, typer.Argument(metavar="STACK", help="the stack: stacks/Pulumi.STACK.yaml", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of text")]
+Rate = Annotated[
+    str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
@@ -69,9 +72,7 @@ def select(
     clouds: Annotated[
         str, typer.Option(metavar="NAME,…", help="of aws, alicloud, azure, tencent: in one table")
     ] = "aws",
-    rate: Annotated[
-        str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
-    ] = None,
+    rate: Rate = None,
     as_json: Json = False,
 ) -> None:
     """Rank the instance types that fit a job by the price of its work."""
@@ -95,9 +96,7 @@ def vendors(
     weights: Annotated[
         str, typer.Option(metavar="NAME=WEIGHT,…", help="of compute, cost, supply, operation, openness")
     ] = "",
-    rate: Annotated[
-        str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
-    ] = None,
+    rate: Rate = None,
     as_json: Json = False,
 ) -> None:
     """Compare the vendors of the tables by 23 weighted indices, with the arithmetic."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import pulumi
+from typing import TYPE_CHECKING, Any
 
 from infra.plan.plan import Plan
+
+if TYPE_CHECKING:
+    import pulumi  # for its name alone: who asks a folder below what is left behind need not wait for the SDK
 
 
 def declare(plan: Plan, root: Path) -> pulumi.Output[dict[str, Any]]:

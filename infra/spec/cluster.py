@@ -14,7 +14,7 @@ from infra.spec.types import Limit, PublicKey
 class Section(BaseModel):
     """A mapping of the stack file: frozen, and no key that it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Access(Section):
