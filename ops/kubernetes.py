@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,28 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
-from infra.plan.kubernetes import KubernetesPlan
+from infra.handover import Handover
+from infra.plan.kubernetes import KubernetesPlan, PodGroupPlan
 from infra.plan.kubernetes.jobs import objects
 from infra.plan.kubernetes.tenant import JOB_LABEL
 from ops import clouds
+from ops.clouds import Discovered
 from ops.failure import Failure
+from ops.nodes import NodeState
 from ops.runs import Run
 
 Event = dict[str, Any]
 MANAGER = "gpufleet"
 ASK_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+LOG_TRIES = 10  # an ended pod's log may be out of reach for a moment, or for good when its node is gone
 ENDED = ("Succeeded", "Failed")
+OVER = ("Complete", "Completed", "Failed")  # conditions of a Job, a TrainJob and a JobSet
+KINDS = {
+    "job": ("batch/v1", "Job"),
+    "jobset": ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+}
 
 
 class Cloud(clouds.Cloud):
@@ -32,8 +45,46 @@ class Cloud(clouds.Cloud):
 
     plan: KubernetesPlan
 
+    def discovered(self, told: Handover) -> Discovered:
+        """The cluster's nodes that have the groups' labels; nobody logs in there, so none is told to be reached."""
+        api = client.CoreV1Api(connected(self.plan))
+        return Discovered(told, tuple(state for group in self.plan.groups for state in _states(api, group)))
+
     def renew(self, group: str) -> str:
         raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
+
+
+def connected(plan: KubernetesPlan) -> client.ApiClient:
+    """Raises Failure for a kubeconfig or context that is not there."""
+    access = plan.access
+    try:
+        return config.new_client_from_config(str(Path(access.kubeconfig).expanduser()), access.context)
+    except (config.ConfigException, OSError) as error:
+        raise Failure(f"{access.kubeconfig}: {error}") from None
+
+
+def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:
+    """A group's nodes as the cluster sees them, then what is amiss with the group; a tenant may not ask everywhere."""
+    known = ",".join(f"{key}={value}" for key, value in group.labels.items())
+    try:
+        found: list[Any] = api.list_node(label_selector=known, _request_timeout=ANSWER_SECONDS).items
+    except ApiException as error:
+        yield NodeState(group.name, group.name, "", "unknown", _said(error))
+        return
+    except HTTPError as error:
+        yield NodeState(group.name, group.name, "", "unreachable", _said(error))
+        return
+    for node in found:
+        address = next((each.address for each in node.status.addresses or () if each.type == "InternalIP"), "")
+        ready = next((each for each in node.status.conditions or () if each.type == "Ready"), None)
+        if ready is None or ready.status != "True":
+            reason = (ready and ready.message) or "it has told nothing yet"
+        else:
+            reason = "it takes no new pods" if node.spec.unschedulable else ""
+        yield NodeState(node.metadata.name, group.name, address, "not ready" if reason else "ready", reason)
+    if len(found) < group.count:
+        few = f"{len(found)} of {group.count} nodes have {known}"
+        yield NodeState(group.name, group.name, "", "missing", few)
 
 
 @dataclass(frozen=True)
@@ -43,16 +94,6 @@ class Submission:
     plan: KubernetesPlan
     run: Run
     api: client.ApiClient
-
-    @classmethod
-    def of(cls, plan: KubernetesPlan, run: Run) -> Submission:
-        """Raises Failure for a kubeconfig or context that is not there."""
-        access = plan.access
-        try:
-            made = config.new_client_from_config(str(Path(access.kubeconfig).expanduser()), access.context)
-        except (config.ConfigException, OSError) as error:
-            raise Failure(f"{access.kubeconfig}: {error}") from None
-        return cls(plan, run, made)
 
     def submit(self, text: str, settings: Sequence[str]) -> None:
         """Applies the job with strict fields. Raises Failure with the server's own words."""
@@ -75,75 +116,136 @@ class Submission:
                 raise Failure(f"{body['kind']} {body['metadata']['name']}: {_said(error)}") from None
 
     def follow(self, on_event: Callable[[Event], None]) -> Event:
-        """Passes on what rank 0 tells, and returns the result. Raises Failure when the job ends without one."""
+        """Passes on what rank 0 tells, and why it does not begin, and returns the result.
+
+        A pod that fails is followed by the next one, as long as the cluster starts one. Raises Failure when the job
+        ends without a result.
+        """
         folder = self.run.folder
         with (folder / "events.jsonl").open("a") as record, (folder / "metrics.jsonl").open("a") as metrics:
             words: list[str] = []
+            heard: Counter[str] = Counter()
+            broken: Counter[str] = Counter()
+            ended: set[str] = set()
             while True:
-                pod = self._reporter()
-                for event in self._events(pod, words):
-                    record.write(json.dumps(event) + "\n")
-                    record.flush()
-                    if event["event"] in ("step", "eval"):
-                        metrics.write(json.dumps(event) + "\n")
-                    on_event(event)
-                    if event["event"] == "result":
-                        return event
-                if self._phase(pod) == "Failed":
-                    raise Failure(*(f"{pod}: {word}" for word in words[-3:] or ["failed without a word"]))
+                pod = self._reporter(ended, words, on_event)
+                over = self._over(pod)
+                try:
+                    for event in self._events(pod, heard, words):
+                        record.write(json.dumps(event) + "\n")
+                        record.flush()
+                        if event["event"] in ("step", "eval"):
+                            metrics.write(json.dumps(event) + "\n")
+                        on_event(event)
+                        if event["event"] == "result":
+                            return event
+                except (ApiException, HTTPError) as error:
+                    broken[pod] += 1
+                    words.append(f"no log of {pod}: {_said(error)}")
+                    over = over and broken[pod] == LOG_TRIES
+                if over:
+                    ended.add(pod)
                 time.sleep(ASK_SECONDS)
 
     def stop(self) -> None:
         """Deletes the job; its pods get their grace, in which they save."""
-        tenant = self.plan.tenant
-        kinds = {
-            "job": ("batch/v1", "Job"),
-            "jobset": ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-            "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
-        }
-        version, name = kinds[tenant.form]
-        kind = dynamic.DynamicClient(self.api).resources.get(api_version=version, kind=name)
-        kind.delete(name=self.run.name, namespace=tenant.namespace, body={"propagationPolicy": "Background"})
+        self._jobs.delete(
+            name=self.run.name, namespace=self.plan.tenant.namespace, body={"propagationPolicy": "Background"}
+        )
 
-    def _reporter(self) -> str:
-        """The pod of rank 0, once it has begun."""
-        selector = f"{JOB_LABEL}={self.run.name},batch.kubernetes.io/job-completion-index=0"
+    def _reporter(self, ended: Container[str], words: Sequence[str], on_event: Callable[[Event], None]) -> str:
+        """The newest pod of rank 0 that has begun; while there is none, tells why. Raises Failure when none comes."""
+        selector, told = f"{JOB_LABEL}={self.run.name},batch.kubernetes.io/job-completion-index=0", ""
         while True:
-            found = self._pods.get(namespace=self.plan.tenant.namespace, label_selector=selector).items
-            begun = [pod for pod in found if pod.status.phase in ("Running", *ENDED)]
-            if begun:
-                return max(begun, key=lambda pod: pod.metadata.creationTimestamp).metadata.name
+            try:
+                pods: list[Any] = self._core.list_namespaced_pod(
+                    self.plan.tenant.namespace, label_selector=selector
+                ).items
+                new = [pod for pod in pods if pod.metadata.name not in ended]
+                if begun := [pod for pod in new if pod.status.phase in ("Running", *ENDED)]:
+                    return max(begun, key=lambda pod: pod.metadata.creation_timestamp).metadata.name
+                self._going_on(words)
+                reason = _held_up(new) or self._warning() or "no pod of rank 0 yet"
+            except ApiException as error:
+                raise Failure(f"{self.run.name}: {_said(error)}") from None
+            except HTTPError as error:
+                reason = f"the API server does not answer: {_said(error)}"
+            if reason != told:
+                on_event({"event": "waiting", "reason": reason})
+                told = reason
             time.sleep(ASK_SECONDS)
 
+    def _going_on(self, words: Sequence[str]) -> None:
+        """Raises Failure, with the last words of rank 0, when the job is over or gone."""
+        job = self._jobs.get(name=self.run.name, namespace=self.plan.tenant.namespace)
+        for condition in (job.status and job.status.conditions) or ():
+            if condition.type in OVER and condition.status == "True":
+                said = condition.message or condition.reason or condition.type
+                raise Failure(f"{self.run.name} ended without a result: {said}", *words[-3:])
+
+    def _warning(self) -> str:
+        """The cluster's newest complaint about the job, its set or its pods; empty where there is none to be seen."""
+        try:
+            events: list[Any] = self._core.list_namespaced_event(
+                self.plan.tenant.namespace, field_selector="type=Warning"
+            ).items
+        except ApiException:
+            return ""  # a tenant need not be allowed to see them
+        name = self.run.name
+        about = [each for each in events if f"{each.involved_object.name}-".startswith(f"{name}-")]
+        about.sort(key=lambda each: each.last_timestamp or each.event_time or each.metadata.creation_timestamp)
+        return f"{about[-1].involved_object.name}: {' '.join(about[-1].message.split())}" if about else ""
+
     @property
-    def _pods(self) -> Any:
-        return dynamic.DynamicClient(self.api).resources.get(api_version="v1", kind="Pod")
+    def _core(self) -> client.CoreV1Api:
+        return client.CoreV1Api(self.api)
 
-    def _events(self, pod: str, words: list[str]) -> Iterator[Event]:
-        try:
-            log: Any = client.CoreV1Api(self.api).read_namespaced_pod_log(
-                pod, self.plan.tenant.namespace, container="node", follow=True, _preload_content=False
-            )
-            for raw in log:
-                line = raw.decode(errors="replace")
-                if line.startswith("{"):
-                    yield json.loads(line)
-                else:
-                    words.append(line.rstrip())
-        except (ApiException, HTTPError):
-            return  # the pod is gone, or its log breaks off: what comes next is asked anew
+    @property
+    def _jobs(self) -> Any:
+        version, kind = KINDS[self.plan.tenant.form]
+        return dynamic.DynamicClient(self.api).resources.get(api_version=version, kind=kind)
 
-    def _phase(self, pod: str) -> str:
+    def _events(self, pod: str, heard: Counter[str], words: list[str]) -> Iterator[Event]:
+        """What a pod's log holds beyond the lines that were heard of it already."""
+        log: Any = self._core.read_namespaced_pod_log(
+            pod, self.plan.tenant.namespace, container="node", follow=True, _preload_content=False
+        )
+        for raw in itertools.islice(log, heard[pod], None):
+            heard[pod] += 1
+            line = raw.decode(errors="replace")
+            if line.startswith("{"):
+                yield json.loads(line)
+            else:
+                words.append(line.rstrip())
+
+    def _over(self, pod: str) -> bool:
         try:
-            found = self._pods.get(name=pod, namespace=self.plan.tenant.namespace)
+            found: Any = self._core.read_namespaced_pod(pod, self.plan.tenant.namespace)
         except ApiException as error:
             if error.status != 404:
                 raise Failure(_said(error)) from None
-            return "gone"
-        return found.status.phase
+            return True
+        except HTTPError:
+            return False
+        return found.status.phase in ENDED
 
 
-def _said(error: ApiException) -> str:
+def _held_up(pods: Sequence[Any]) -> str:
+    """What keeps a pod from beginning: no node for it, or no image."""
+    for pod in pods:
+        for condition in pod.status.conditions or ():
+            if condition.type == "PodScheduled" and condition.status == "False":
+                return f"{pod.metadata.name}: {condition.message}"
+        for container in pod.status.container_statuses or ():
+            if waits := container.state.waiting:
+                return f"{pod.metadata.name}: {' '.join(filter(None, [waits.reason, waits.message]))}"
+    return ""
+
+
+def _said(error: ApiException | HTTPError) -> str:
+    """The server's own words, in one line; of a connection that failed, what failed."""
+    if not isinstance(error, ApiException):
+        return " ".join(str(error).split())
     try:
         return " ".join(json.loads(error.body or "")["message"].split())
     except (ValueError, KeyError, TypeError):

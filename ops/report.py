@@ -50,6 +50,8 @@ class Progress:
                 self.step(event)
             case "eval":
                 self.line(f"  step {event['step']}: held-out accuracy {100 * event['accuracy']:.1f} %")
+            case "waiting":
+                self.line(f"  waiting: {event['reason']}")
             case "stopping":
                 self.line("  stopping: one more step, then a checkpoint (Ctrl-C again ends it at once)")
 

@@ -73,13 +73,13 @@ def _submitted(
 ) -> Outcome:
     """The same on a cluster of Kubernetes, whose own machinery starts the ranks and starts them again."""
     from infra.plan.kubernetes import KubernetesPlan
-    from ops.kubernetes import Submission
+    from ops.kubernetes import Submission, connected
 
     decided = cluster.decide(cluster.read(project, stack))
     if not isinstance(decided, KubernetesPlan):
         raise Failure(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
     run, resumed = runs.choose(project, stack, Path(job).stem)
-    submission = Submission.of(decided, run)
+    submission = Submission(decided, run, connected(decided))
     with run.following():
         submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
         try:

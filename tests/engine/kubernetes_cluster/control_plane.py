@@ -83,7 +83,8 @@ def running(place: Path) -> Iterator[ControlPlane]:
     token, url = secrets.token_hex(16), f"https://127.0.0.1:{server}"
     kubeconfig = _kubeconfig(place, url, token)
     (place / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
-    subprocess.run(["openssl", "genrsa", "-out", place / "accounts.key", "2048"], check=True, capture_output=True)
+    make_key = ["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "", "-f", place / "accounts.key"]
+    subprocess.run(make_key, check=True, stdin=subprocess.DEVNULL)
     started: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *options: str) -> None:
@@ -130,21 +131,23 @@ def running(place: Path) -> Iterator[ControlPlane]:
             "kube-scheduler", f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1", "--secure-port=0",
             "--leader-elect=false",
         )  # fmt: skip
-        start("kwok", f"--kubeconfig={kubeconfig}", "--manage-all-nodes=true", f"--config={built / 'stages.yaml'}")
         for file in sorted((built / "crds").glob("*.yaml")):
             api.define(file.read_bytes())
         _until_served(api)
-        with Kubelet.serving(place) as kubelet:
+        with Kubelet.serving(place / "certificates" / "apiserver") as kubelet:
+            start(
+                "kwok",
+                f"--kubeconfig={kubeconfig}",
+                "--manage-all-nodes=true",
+                f"--config={built / 'stages.yaml'}",
+                "--node-ip=127.0.0.1",  # without both, kwok's first word on a node may take its addresses away again
+                "--node-name=localhost",
+            )
             yield ControlPlane(place, kubeconfig, api, kubelet)
     finally:
-        for process in reversed(started):
-            process.terminate()
         for process in started:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()  # nothing of it is kept, and a server that is asked takes its time
+            process.wait()
 
 
 def _kubeconfig(place: Path, url: str, token: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,8 @@ class Kubelet:
 
     @classmethod
     @contextmanager
-    def serving(cls, place: Path) -> Iterator[Kubelet]:
+    def serving(cls, pair: Path) -> Iterator[Kubelet]:
+        """pair: of a certificate and its key, without .crt and .key."""
         kubelet = cls()
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,12 +37,9 @@ class Kubelet:
             def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
                 """Says nothing of what went well."""
 
-        key, certificate = place / "kubelet.key", place / "kubelet.crt"
-        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=kubelet", "-days", "2"]
-        subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        secured.load_cert_chain(certificate, key)
+        secured.load_cert_chain(pair.with_suffix(".crt"), pair.with_suffix(".key"))
         server.socket = secured.wrap_socket(server.socket, server_side=True)
         kubelet.port = server.server_address[1]
         threading.Thread(target=server.serve_forever, daemon=True).start()
