@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from importlib import import_module
 
-from infra.plan import alicloud, aws, kubernetes, local, machines
 from infra.plan.plan import Finding, Plan
 from infra.plan.rules import check
-from infra.spec import AlicloudSpec, AwsSpec, KubernetesSpec, LocalSpec, MachinesSpec, StackFile
-
-DECIDE: dict[type, Callable[[str, Any], Plan]] = {
-    LocalSpec: local.decide,
-    AwsSpec: aws.decide,
-    AlicloudSpec: alicloud.decide,
-    KubernetesSpec: kubernetes.decide,
-    MachinesSpec: machines.decide,
-}
+from infra.spec import StackFile
 
 
 def decide(file: StackFile) -> Plan:
     """The plan of a stack file, with what every preflight rule found; a plan with errors must not be declared."""
-    plan = DECIDE[type(file.spec)](file.stack, file.spec)
+    plan: Plan = import_module(f"infra.plan.{file.spec.cloud}").decide(file.stack, file.spec)
     return replace(plan, findings=(*plan.findings, *check(file.spec, plan)))
 
 

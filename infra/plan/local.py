@@ -5,7 +5,7 @@ from __future__ import annotations
 from infra.plan.addresses import Wanted, allot
 from infra.plan.plan import AccessPlan, GroupPlan, LocalNetworkPlan, LocalPlan, NodePlan, StoragePlan
 from infra.plan.price import local_cost
-from infra.spec import LocalSpec
+from infra.spec.local import LocalSpec
 
 
 def decide(stack: str, spec: LocalSpec) -> LocalPlan:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from infra.spec.alicloud import AlicloudSpec
-from infra.spec.aws import AwsSpec
 from infra.spec.document import Document, Unreadable, read
-from infra.spec.kubernetes import KubernetesSpec
-from infra.spec.local import LocalSpec
-from infra.spec.machines import MachinesSpec
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Problem, SpecError
 from infra.spec.shown import shown
 from infra.spec.words import explained, key_path
 
+if TYPE_CHECKING:
+    from infra.spec.alicloud import AlicloudSpec
+    from infra.spec.aws import AwsSpec
+    from infra.spec.kubernetes import KubernetesSpec
+    from infra.spec.local import LocalSpec
+    from infra.spec.machines import MachinesSpec
+
+    Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec | KubernetesSpec
+
 CLUSTER = "cluster"  # the one key of our own in a stack file
-Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec | KubernetesSpec
-SPECS: dict[str, type[Spec]] = {  # by the stack file's `cloud`
-    "local": LocalSpec,
-    "aws": AwsSpec,
-    "alicloud": AlicloudSpec,
-    "machines": MachinesSpec,
-    "kubernetes": KubernetesSpec,
+SPECS = {  # the type of each `cloud`, in the module of its name, which is loaded when a stack file asks for it
+    "local": "LocalSpec",
+    "aws": "AwsSpec",
+    "alicloud": "AlicloudSpec",
+    "machines": "MachinesSpec",
+    "kubernetes": "KubernetesSpec",
 }
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
@@ -158,7 +162,7 @@ def _cluster(data: Any) -> tuple[Spec | None, list[tuple[str, str]]]:
         if cloud in COMPARED:
             meant = "; `gpufleet select` compares it, and nobody deploys it yet"
         return None, [(f"{CLUSTER}.cloud", f"must be one of: {known}; not {shown(cloud)}{meant}")]
-    kind = SPECS[cloud]
+    kind: type[Spec] = getattr(import_module(f"infra.spec.{cloud}"), SPECS[cloud])
     try:
         return kind.model_validate(data), []
     except ValidationError as error:

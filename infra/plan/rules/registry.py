@@ -47,10 +47,3 @@ def rule(name: str, kind: type[Plan] | UnionType, level: Level = "error") -> Cal
         return function
 
     return register
-
-
-def check(spec: Cluster, plan: Plan) -> tuple[Finding, ...]:
-    """What every rule that is about such a plan finds, in the rules' order."""
-    return tuple(
-        finding for rule in RULES.values() if isinstance(plan, rule.kind) for finding in rule.findings(spec, plan)
-    )

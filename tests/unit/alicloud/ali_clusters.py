@@ -6,7 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.plan import AlicloudPlan, decide
+from infra.plan import decide
+from infra.plan.alicloud import AlicloudPlan
 from infra.spec import StackFile, load
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -10,8 +10,8 @@ import yaml
 from ali_clusters import REPOSITORY, Project, cluster, group
 
 from infra.graph import plan_document
-from infra.plan import AlicloudPlan, decide
-from infra.plan.alicloud import Machines
+from infra.plan import decide
+from infra.plan.alicloud import AlicloudPlan, Machines
 from infra.spec import SpecError, load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "alicloud"]

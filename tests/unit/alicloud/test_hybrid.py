@@ -8,7 +8,8 @@ from ali_clusters import REPOSITORY, Project
 from infra.clouds.references import found
 from infra.graph import render
 from infra.handover import Copied, Handover
-from infra.plan import AlicloudPlan, decide
+from infra.plan import decide
+from infra.plan.alicloud import AlicloudPlan
 from infra.spec import SpecError, load
 from ops import copy
 from ops.failure import Failure

@@ -15,8 +15,7 @@ from eks_rule_cases import eks
 
 from infra.catalog import InstanceType
 from infra.catalog import load as tables
-from infra.plan import AwsPlan
-from infra.plan.aws import Managed
+from infra.plan.aws import AwsPlan, Managed
 from infra.plan.aws.managed import POD_ADDRESSES_PER_NODE, PODS_PER_NODE
 
 CONTROL_PLANE_ADDRESSES = 16  # EKS User Guide, "VPC and subnet requirements": recommended in each subnet

@@ -14,7 +14,8 @@ from malformed import CASES, expected, stack_file
 from pydantic import BaseModel
 
 from infra.plan import decide, described
-from infra.spec import AwsSpec, SpecError, StackFile, load
+from infra.spec import SpecError, StackFile, load
+from infra.spec.aws import AwsSpec
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES.keys())

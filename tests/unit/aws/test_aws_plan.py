@@ -11,8 +11,7 @@ import pytest
 from clusters import BUCKET, HEAD, KEY, LUSTRE, REPOSITORY, SSH, Project, group, with_head
 
 from infra.catalog import load as tables
-from infra.plan import AwsPlan
-from infra.plan.aws import BucketPlan, Single
+from infra.plan.aws import AwsPlan, BucketPlan, Single
 
 EFA_TYPES: dict[str, dict[str, Any]] = json.loads((REPOSITORY / "tests/unit/plan/efa_types.json").read_text())
 

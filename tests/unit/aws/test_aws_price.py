@@ -9,8 +9,8 @@ from clusters import BUCKET, LUSTRE, REPOSITORY, SSH, Project, group, with_head
 from eks_rule_cases import eks
 
 from infra import catalog
-from infra.plan import AwsPlan, decide
-from infra.plan.aws import AwsGroupPlan, CapacityBlock, Elastic, Spot
+from infra.plan import decide
+from infra.plan.aws import AwsGroupPlan, AwsPlan, CapacityBlock, Elastic, Spot
 from infra.plan.plan import Cost
 from infra.spec import load, stacks
 

@@ -9,7 +9,7 @@ from projects import Project
 
 from infra.plan import LocalPlan, decide, described
 from infra.plan.plan import CostItem
-from infra.plan.rules import RULES, check
+from infra.plan.rules import check, every
 
 ONE = "nodes: [{name: a, count: 1}]"
 PROCESS, MACHINE = f"cloud: local\nisolation: process\n{ONE}\n", f"cloud: local\nisolation: machine\n{ONE}\n"
@@ -129,8 +129,8 @@ def test_a_finding_is_one_line_with_file_and_line(project: Project) -> None:
 
 
 def test_every_rule_has_its_cases() -> None:
-    of_this_computer = {name for name, rule in RULES.items() if issubclass(LocalPlan, rule.kind)}
+    of_this_computer = {name for name, rule in every().items() if issubclass(LocalPlan, rule.kind)}
 
-    about_gpus = {name for name in RULES if name.startswith("mig-")}  # their cases: tests/unit/aws
+    about_gpus = {name for name in every() if name.startswith("mig-")}  # their cases: tests/unit/aws
 
     assert of_this_computer == {*CASES, "budget-holds", *about_gpus}

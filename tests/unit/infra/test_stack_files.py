@@ -11,7 +11,8 @@ import pytest
 from projects import REPOSITORY, Project
 from pydantic import ValidationError
 
-from infra.spec import LocalSpec, SpecError, load, stacks
+from infra.spec import SpecError, load, stacks
+from infra.spec.local import LocalSpec
 
 CLUSTER = """\
 cloud: local

@@ -9,7 +9,7 @@ import pytest
 from own_machines import HEAD, TRAINER, Project, shipped
 
 from infra.plan.machines import MachinesPlan
-from infra.plan.rules import RULES
+from infra.plan.rules import every
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -85,7 +85,7 @@ def test_a_stack_that_cannot_work_is_told_by_its_rule(machines: Project, case: s
 def test_every_rule_of_own_machines_has_a_case() -> None:
     named = {rule for _, rule, _ in CASES.values()}
 
-    assert {rule.name for rule in RULES.values() if rule.kind is MachinesPlan} == named
+    assert {rule.name for rule in every().values() if rule.kind is MachinesPlan} == named
 
 
 def test_warnings_do_not_refuse(machines: Project) -> None:

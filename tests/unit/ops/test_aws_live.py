@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from infra.plan import AwsPlan, decide
+from infra.plan import decide
+from infra.plan.aws import AwsPlan
 from infra.plan.plan import Finding
 from infra.spec import load
 from ops.aws import live

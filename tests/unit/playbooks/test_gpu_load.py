@@ -16,7 +16,8 @@ import pytest
 from moto import mock_aws
 
 from infra.graph import plan_document
-from infra.plan import AwsPlan, decide
+from infra.plan import decide
+from infra.plan.aws import AwsPlan
 from infra.plan.plan import LoadMetric
 from infra.spec import load
 

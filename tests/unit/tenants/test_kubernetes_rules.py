@@ -18,7 +18,7 @@ from infra.plan import decide
 from infra.plan.kubernetes import KubernetesPlan
 from infra.plan.kubernetes.charts import KUEUE, unknown_values
 from infra.plan.kubernetes.jobs import objects
-from infra.plan.rules import RULES
+from infra.plan.rules import every
 from infra.spec import load
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -77,7 +77,7 @@ def test_a_tenant_that_cannot_work_is_told_by_its_rule(root: Path, case: str) ->
 
 
 def test_every_rule_of_tenants_has_a_case() -> None:
-    own = {rule.name for rule in RULES.values() if rule.kind is KubernetesPlan}
+    own = {rule.name for rule in every().values() if rule.kind is KubernetesPlan}
 
     assert own - {rule for _, rule in CASES.values()} == {"charts-know-their-values"}
 
