@@ -84,7 +84,7 @@ class Key:
         """Its public part as it is when its time is over."""
         self._gpg("--quick-set-expire", self.fingerprint, "seconds=1")
         public = self._gpg("--armor", "--export", self.name)
-        time.sleep(2)
+        time.sleep(2)  # the clock that expires it counts whole seconds
         self._gpg("--quick-set-expire", self.fingerprint, "never")
         return public
 
