@@ -222,11 +222,6 @@ def test_a_secure_variant_of_alibaba_cloud_is_accepted(case: str) -> None:
     assert check(SECURE[case]) == ()
 
 
-def test_there_are_enough_of_both() -> None:
-    assert len(INSECURE) >= 60
-    assert len(SECURE) >= 20
-
-
 def test_every_rule_of_alibaba_cloud_has_a_case_that_it_refuses() -> None:
     own = {name for name in RULES if name.startswith("alicloud-")}
 

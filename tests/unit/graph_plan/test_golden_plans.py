@@ -1,0 +1,26 @@
+"""What stacks beside AWS declare, kept as text: a change of it is seen in review, and never by chance."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from graph_projects import REPOSITORY
+
+from infra.clouds.alicloud import bundle
+from infra.graph import canonical, plan_document
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("stack", ["aliyun-a100", "ack-gn7", "k8s-a100", "onprem-ib"])
+def test_the_plan_of_a_stack_beside_aws_is_the_golden_one(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "packed", lambda _: b"playbooks")
+    golden = GOLDEN / f"{stack}.json"
+
+    text = canonical(plan_document(REPOSITORY, stack)).replace(str(REPOSITORY), "<root>")
+
+    if os.environ.get("GPUFLEET_UPDATE_GOLDEN"):  # then read the difference, as git shows it
+        golden.write_text(text)
+    assert text == golden.read_text()
