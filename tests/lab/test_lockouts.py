@@ -119,6 +119,20 @@ def test_right_settings_stay_and_are_not_set_twice(node: GpuMachine) -> None:
 
 
 @pytest.mark.drill
+def test_settings_hold_on_a_machine_that_nobody_has_logged_in_to_yet(node: GpuMachine) -> None:
+    """Ubuntu starts sshd by a socket, at the first login: before it there is neither sshd nor its folder in /run."""
+    tried = 'echo "{\\"/etc/ssh/sshd_config.d/00-gpufleet.conf\\": \\"LoginGraceTime 20\\"}"'
+    trial = "python3 /usr/local/sbin/gpufleet-trial"
+    node.run(
+        f"systemctl stop ssh; rm -rf /run/sshd; {tried} | {trial} begin {REVERT_SECONDS} && {trial} keep; code=$?; "
+        "systemctl start ssh; exit $code"
+    )
+
+    assert "logingracetime 20" in node.run("sshd -T")
+    assert standing(node)[2] == "", "the trial has not ended"
+
+
+@pytest.mark.drill
 @pytest.mark.parametrize("wrong", LOCKING)
 def test_settings_that_lock_people_out_do_so_for_a_moment_only(node: GpuMachine, wrong: str) -> None:
     before = standing(node)

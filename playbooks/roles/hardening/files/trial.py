@@ -16,6 +16,7 @@ UNITS = Path("/etc/systemd/system")
 NAME = "gpufleet-revert"
 FIREWALL, TABLE = "/etc/gpufleet/firewall.nft", ("inet", "gpufleet")
 LOADER = "gpufleet-firewall.service"
+ROOM = Path("/run/sshd")  # sshd wants it even to test settings, and where a socket starts sshd the first login makes it
 LOADER_UNIT = f"""# Written by gpufleet.
 [Unit]
 DefaultDependencies=no
@@ -63,6 +64,7 @@ def revert():
 
 def apply():
     """Lets the files hold. Raises CalledProcessError if one of them is refused; then the running sshd is as it was."""
+    ROOM.mkdir(mode=0o755, exist_ok=True)
     run("/usr/sbin/sshd", "-t")
     if Path(FIREWALL).exists():
         run("nft", "-f", FIREWALL)
@@ -73,7 +75,7 @@ def apply():
         run("nft", "delete", "table", *TABLE)
         run("systemctl", "--quiet", "disable", LOADER)
         (UNITS / LOADER).unlink()
-    run("systemctl", "reload", "ssh")
+    run("systemctl", "try-reload-or-restart", "ssh")
 
 
 def arm(seconds):
