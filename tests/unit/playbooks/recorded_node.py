@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,6 +184,11 @@ def cards(driver: str, count: int, state: str = "4: ACTIVE") -> dict[str, Any]:
     }
 
 
+def on(fabric: str, devices: int = 0, hcas: Sequence[str] = ()) -> dict[str, Any]:
+    """What is expected of a node on this fabric: so many cards, or those of these names."""
+    return {"fabric": {"name": fabric, "devices": devices, "hcas": list(hcas)}}
+
+
 def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
     """What verify is told to expect of such a node."""
     flavour = "open" if "Open" in of.files.get(LOADED, "Open") else "proprietary"
@@ -198,7 +204,7 @@ def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
         "mig": [],
         "disks": {"/var/lib/gpufleet": 50},
         "gpus": len(of.gpus),
-        "fabric": {"name": "none", "devices": 0},
+        **on("none"),
         "drivers": {"ubuntu2404": lock, "debian12": lock},
         "locked_names": LOCKED_NAMES,
         "engine": "docker",

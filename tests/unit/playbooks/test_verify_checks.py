@@ -22,6 +22,7 @@ from recorded_node import (
     Recorded,
     cards,
     expected,
+    on,
     recorded,
 )
 
@@ -33,7 +34,7 @@ A10G = Gpu(name="NVIDIA A10G", compute_cap="8.6", uncorrected="0", fabric=("N/A"
 B200 = Gpu(name="NVIDIA B200", compute_cap="10.0")
 SLICE = "  MIG 3g.20gb     Device  {}: (UUID: MIG-1-2)\n"
 IMAGE = {"image": "cuda:13"}
-EFA4 = {"fabric": {"name": "efa", "devices": 4}}
+EFA4 = on("efa", 4)
 MANAGEMENT: dict[str, Any] = {
     "files": {f"{CARDS}/mlx5_0/device/vpd": "ConnectX-7 SW_MNG"},
     "links": {f"{CARDS}/mlx5_0/device/driver": "/sys/bus/pci/drivers/mlx5_core"},
@@ -49,16 +50,21 @@ SIX_XIDS = "NVRM: Xid (PCI:0000:10:00): 13, pid=1, name=python, Graphics Excepti
 HEALTHY: dict[str, tuple[Recorded, dict[str, Any]]] = {
     "cut into slices": (recorded(replace(A100, slices=SLICE.format(0)), 2), {"mig": ["3g.20gb"]}),
     "a100 with EFA": (P4D, EFA4),
-    "h100 with EFA": (P5, {"fabric": {"name": "efa", "devices": 32}}),
+    "h100 with EFA": (P5, on("efa", 32)),
     "b200 with NVLink 5": (recorded(B200, 8, switches="nvlink5", **MANAGEMENT), {}),
     "v100, proprietary": (recorded(V100, 8, flavour="proprietary"), {}),
     "one T4 with half its lanes": (recorded(T4, 1, release="debian"), {}),
     "four A10G": (recorded(A10G, 4), {}),
-    "eRDMA": (recorded(A10G, 8, **cards("erdma", 2)), {"fabric": {"name": "erdma", "devices": 0}}),
+    "eRDMA": (recorded(A10G, 8, **cards("erdma", 2)), on("erdma")),
     "InfiniBand beside the switches' own card": (
         recorded(B200, 8, switches="nvlink5", **cards("mlx5_core", 8)).but(**MANAGEMENT),
-        {"fabric": {"name": "infiniband", "devices": 8}},
+        on("infiniband", 8),
     ),
+    "InfiniBand beside a port that nobody uses": (
+        recorded(H100, 8, **cards("mlx5_core", 3)).but(files={f"{CARDS}/mlx5_core_1/ports/1/state": "1: DOWN"}),
+        on("infiniband", hcas=["mlx5_core_0", "mlx5_core_2"]),
+    ),
+    "RoCE": (recorded(H100, 8, **cards("mlx5_core", 2)), on("roce")),
     "MIG": (recorded(H100, 1, files={CDI: f"  - name: '0:0'\n  - name: '0:1'\n  - libcuda.so.{DRIVER}\n"}), {}),
     "a container's kernel": (P4D.but(files={f"/boot/vmlinuz-{k}": None for k in (KERNEL, "6.8.0-999-aws")}), EFA4),
     "errors of programs": (P4D.but(answers={"journalctl": SIX_XIDS}), EFA4),
@@ -104,7 +110,9 @@ FAULTS: list[tuple[str, str, Recorded, dict[str, Any]]] = [
     ("rdma", "3 of 4 efa cards are there", recorded(A100, 8, switches="nvswitch", **cards("efa", 3)), EFA4),
     ("rdma", "0 of 4 efa cards", recorded(A100, 8, switches="nvswitch", **cards("mlx5_core", 4)), EFA4),
     ("rdma", "efa_0 is DOWN", P4D.but(**cards("efa", 1, "1: DOWN")), EFA4),
-    ("rdma", "0 of at least 1 erdma", P4D, {"fabric": {"name": "erdma", "devices": 0}}),
+    ("rdma", "0 of at least 1 erdma", P4D, on("erdma")),
+    ("rdma", "0 of at least 1 roce", P4D, on("roce")),
+    ("rdma", "0 of 2 infiniband cards", P4D, on("infiniband", hcas=["mlx5_0", "mlx5_1"])),
     ("all_reduce", "0 of at least 10240 MB went over efa", P4D, {"all_reduce": {**MEASURED, "moved_mb": 0.4}}),
     ("all_reduce", "19.60 GB/s, at least 60", P4D, {"all_reduce": SLOW, "all_reduce_gb_per_s": 60}),
     ("all_reduce", "timed out", P4D, {"all_reduce": {"fault": "DistNetworkError: timed out"}}),

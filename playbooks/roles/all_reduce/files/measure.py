@@ -22,10 +22,12 @@ import torch.distributed as dist
 SECONDS = 60
 TIMES = 10
 CARDS, WIRES = Path("/sys/class/infiniband"), Path("/sys/class/net")
+MELLANOX = ("ports/1/counters", ("port_xmit_data", "port_rcv_data"), 4)
 COUNTERS = {
     "efa": ("ports/1/hw_counters", ("tx_bytes", "rx_bytes"), 1),
     "erdma": ("ports/1/hw_counters", ("hw_tx_bytes_cnt", "hw_rx_bytes_cnt", "tx_bytes_cnt", "rx_bytes_cnt"), 1),
-    "infiniband": ("ports/1/counters", ("port_xmit_data", "port_rcv_data"), 4),
+    "infiniband": MELLANOX,
+    "roce": MELLANOX,
 }
 
 
