@@ -118,3 +118,15 @@ def test_a_tenant_has_its_share_and_no_gpu_but_its_own(node: GpuMachine) -> None
     assert "/dev/nvidia1 rw" in shown
     assert "/dev/nvidia0" not in shown
     assert node.run("stat -c %a /home/ada /home/ada/.ssh/authorized_keys").split() == ["700", "600"]
+
+
+def test_a_reset_takes_the_mounts_away_and_leaves_the_disks_with_their_keys(node: GpuMachine) -> None:
+    before = on_disks(node)
+
+    gone = node.play("reset.yml", reset_confirmed="gpus")
+    units = node.run("ls /etc/systemd/system /usr/sbin; findmnt --list --noheadings --output TARGET")
+
+    assert gone.code == 0, gone.output
+    assert not {"data.mount", "mount.mount-s3", "mount.rclone", "/data", "/more"} & set(units.split())
+    assert on_disks(node) == before
+    assert node.run("ls /etc/gpufleet/keys") == "kept"

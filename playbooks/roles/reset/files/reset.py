@@ -24,8 +24,18 @@ PLACES = (
     "/usr/local/sbin",
     "/usr/share/keyrings",
 )
-FOLDERS = ("/etc/gpufleet", "/opt/gpufleet", "/usr/local/lib/gpufleet", "/var/cache/gpufleet", "/var/lib/gpufleet")
-SIGNED, GENERATED = ("/etc/nccl.conf",), ("/etc/cdi/nvidia.yaml",)
+FOLDERS = (
+    "/etc/gpufleet",
+    "/opt/gpufleet",
+    "/usr/local/lib/gpufleet",
+    "/var/cache/gpufleet",
+    "/var/cache/gpufleet-mounts",
+    "/var/lib/gpufleet",
+)
+SIGNATURE = "# Written by gpufleet"
+SIGNED = ("/etc/nccl.conf",)
+GENERATED = ("/etc/cdi/nvidia.yaml", "/usr/sbin/mount.mount-s3", "/usr/sbin/mount.ossfs2", "/usr/sbin/mount.rclone")
+UNITS = Path("/etc/systemd/system")
 DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
 DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
@@ -46,17 +56,23 @@ def packages(names):
 
 
 def units():
-    found = sorted(unit.name for unit in Path("/etc/systemd/system").glob("gpufleet-*.*") if unit.is_file())
+    """Stops what is ours. A mount is named by its path, and may be in use."""
+    mounts = [unit for unit in UNITS.glob("*.mount") if unit.read_text().startswith(SIGNATURE)]
+    found = sorted([*mounts, *(unit for unit in UNITS.glob("gpufleet-*.*") if unit.is_file())])
     for unit in found:
-        subprocess.run(["systemctl", "--quiet", "disable", "--now", unit], check=True)
-    return [f"unit {unit}" for unit in found]
+        stopped = subprocess.run(["systemctl", "--quiet", "disable", "--now", unit.name], check=False)
+        if stopped.returncode:
+            sys.exit(f"reset: {unit.name} does not stop: look at `systemctl status {unit.name}`, then run it again")
+    for unit in mounts:
+        unit.unlink()
+    return [f"unit {unit.name}" for unit in found]
 
 
 def files():
     found = [file for place in PLACES for file in Path(place).rglob("*gpufleet*") if str(file) != KEPT]
-    found += [file for file in map(Path, GENERATED) if file.exists()]
+    found += [file for file in map(Path, GENERATED) if file.exists() or file.is_symlink()]
     signed = [file for file in map(Path, SIGNED) if file.exists()]
-    found += [file for file in signed if file.read_text().startswith("# Written by gpufleet")]
+    found += [file for file in signed if file.read_text().startswith(SIGNATURE)]
     for file in found:
         file.unlink()
     folders = [folder for folder in map(Path, FOLDERS) if folder.is_dir()]
@@ -67,6 +83,14 @@ def files():
         if not any(folder.iterdir()):
             folder.rmdir()
     return [str(path) for path in sorted(found + inside)]
+
+
+def packet_filter():
+    """The rules that the kernel holds; the unit that loads them at every boot went with the others."""
+    if not shutil.which("nft") or "table inet gpufleet" not in run("nft", "list", "tables").splitlines():
+        return []
+    run("nft", "delete", "table", "inet", "gpufleet")
+    return ["packet filter"]
 
 
 def container_settings():
@@ -88,9 +112,10 @@ def container_settings():
 
 
 def main(names):
-    gone = [*units(), *packages(names), *files(), *container_settings()]
+    gone = [*units(), *packages(names), *files(), *packet_filter(), *container_settings()]
     if gone:
         run("systemctl", "daemon-reload")
+        run("systemctl", "try-reload-or-restart", "ssh")
     print("\n".join(gone))
 
 
