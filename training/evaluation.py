@@ -35,7 +35,7 @@ def evaluate(
         parallel.model.train()
     if sums is None:
         return None
-    answered, loss = (parallel.ranks.total(sums) / parallel.copies).tolist()
+    answered, loss = (sum_ / parallel.copies for sum_ in parallel.ranks.total(sums).result())
     return Score(accuracy=answered / len(data.held_out), loss=loss / len(data.held_out))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import platform
 from dataclasses import replace
-from typing import Protocol
+from functools import reduce
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from training.compiled import compiled
 from training.config import Job
 from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
-from training.dist import Agreement, Ranks, connect, parallel, warm_up
+from training.dist import Agreement, Ranks, Total, connect, parallel, warm_up
 from training.evaluation import evaluate
 from training.health import Heartbeat, Losses
 from training.meter import Meter
@@ -62,6 +63,15 @@ def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -
             run.close()
 
 
+class Begun(NamedTuple):
+    """A report whose sums are on their way: what was measured when its step was done."""
+
+    step: int
+    samples_per_second: float
+    seconds: float
+    total: Total
+
+
 class Run:
     """One start of a job on one rank: everything built, the state loaded, and the loop that uses it."""
 
@@ -73,7 +83,7 @@ class Run:
         self.mode = trial.settled(job, ranks, model, self.data)
         self.precision, layout = Precision(job, ranks.device, self.mode.compute), self.mode.memory_format
         self.model = model.to(memory_format=layout)
-        self.losses = Losses(job.health, ranks.device, scaled=self.precision.scaler.is_enabled())
+        self.losses = Losses(job.health, scaled=self.precision.scaler.is_enabled())
         self.peak = flops.peak(self.mode.compute, ranks.device)
         self.flops = flops.of_sample(self.model, self.data, job.seed) if self.peak else 0.0
         self.pace, self.tracer = Pace(ranks.device), Tracer(job.trace, job.out, ranks.rank)
@@ -93,6 +103,7 @@ class Run:
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
         self.meter = Meter(job.data.global_batch)
         self.heart = Heartbeat()
+        self.begun: Begun | None = None
         self.loss: float | None = None
         self.accuracy: float | None = None
 
@@ -106,7 +117,8 @@ class Run:
         with ahead(self.batches, range(self.done, self.steps), job.data.workers) as batches:
             for step, parts in enumerate(batches, self.done + 1):
                 self.tracer.began(step)
-                loss = self.gradients(step, parts)
+                self.losses.watch(self.gradients(step, parts))
+                self.tell_step()
                 agreement.ask(step, stop=self.asked(), save=self.checkpoints.overdue())
                 set_rate(optimizer, learning_rate(job.optimizer, step - 1, self.steps))
                 self.checkpoints.hold()
@@ -120,27 +132,26 @@ class Run:
                 if step == self.done + 1:
                     self.settle()
                 if step % job.log_every == 0 or step == self.steps:
-                    self.tell_step(step, loss)
-                stopping, saving = agreement.settled()
+                    self.sum_up(step)
+                stopping, saving = agreement.settled(step)
                 if stopping:
                     return self.stopped(step)
                 if saving or self.checkpoints.due(step):
-                    self.checkpoints.save(step)
+                    self.save(step)
                 if self.evaluation_due(step) and not self.evaluated(step):
                     return self.stopped(step)
-        self.checkpoints.save(self.steps)
+        self.save(self.steps)
         return self.result(self.steps) if self.evaluated(self.steps) else self.stopped(self.steps)
 
     def gradients(self, step: int, parts: list[Part]) -> Tensor:
-        """Forward and backward of this rank's parts, reduced over the ranks; returns its share of the mean loss."""
-        total = torch.zeros((), device=self.ranks.device)
+        """Forward and backward of this rank's parts, reduced over the ranks; returns the parts' summed loss."""
+        losses: list[Tensor] = []
         for part in parts:
             seed(part.seed, self.ranks.device)
             self.pace.begin()
-            total += self.parallel.learn(part, self.precision, self.summed)
+            losses.append(self.parallel.learn(part, self.precision, self.summed))
         self.parallel.reduce(step)
-        self.losses.watch(total)
-        return total / self.job.data.global_batch
+        return reduce(torch.add, losses)
 
     def summed(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """A part's loss; its forward pass ends here, and what follows waits for other ranks."""
@@ -162,8 +173,13 @@ class Run:
 
     def stopped(self, step: int) -> Result:
         """Saves this step and ends: everybody agreed to leave."""
-        self.checkpoints.save(step)
+        self.save(step)
         return self.result(step, finished=False)
+
+    def save(self, step: int) -> None:
+        """Starts to save this step, unless its report says that the run went wrong."""
+        self.tell_step()
+        self.checkpoints.save(step)
 
     def evaluation_due(self, step: int) -> bool:
         """The last step's evaluation is not one of these: it follows the final checkpoint."""
@@ -172,6 +188,7 @@ class Run:
 
     def evaluated(self, step: int) -> bool:
         """Evaluates and tells it; false where all ranks agreed to stop in the middle."""
+        self.tell_step()
         self.checkpoints.hold()
         with self.meter.paused(), self.average.in_place():
             score = evaluate(self.parallel, self.data, self.precision, self.job.eval.batch, self.asked)
@@ -195,18 +212,25 @@ class Run:
             )
         )
 
-    def tell_step(self, step: int, loss: Tensor) -> None:
-        """Tells the mean loss of the step's global batch; the one place where the loop waits for the device."""
+    def sum_up(self, step: int) -> None:
+        """Starts the report of a step: its loss and the ranks' paces are added up while the loop goes on."""
         paces = torch.zeros(self.ranks.world, device=self.ranks.device)
         paces[self.ranks.rank] = self.pace.lap()
-        mean, wrong, *seen = self.ranks.total(torch.cat([self.losses.with_loss(loss), paces])).tolist()
-        self.losses.judge(step, mean, wrong)
-        self.loss = mean
-        rate, seconds = self.meter.lap(), round(self.tracker.seconds(), 3)
+        total = self.ranks.total(torch.cat([self.losses.sums(), paces]))
+        self.begun = Begun(step, self.meter.lap(), round(self.tracker.seconds(), 3), total)
+
+    def tell_step(self) -> None:
+        """Ends the report that was begun, if one was."""
+        if self.begun is None:
+            return
+        (step, rate, seconds, total), self.begun = self.begun, None
+        loss, wrong, *paces = total.result()
+        self.loss = loss / self.job.data.global_batch / self.parallel.copies
+        self.losses.judge(step, self.loss, wrong)
         lr = learning_rate(self.job.optimizer, step - 1, self.steps)
-        told = Step(step=step, steps=self.steps, loss=mean, lr=lr, samples_per_second=rate, seconds=seconds)
+        told = Step(step=step, steps=self.steps, loss=self.loss, lr=lr, samples_per_second=rate, seconds=seconds)
         used = None if self.peak is None else flops.mfu(rate, self.flops, self.peak, self.ranks.world)
-        self.record.step(replace(told, straggler=straggler(seen) if self.ranks.world > 1 else None, mfu=used))
+        self.record.step(replace(told, straggler=straggler(paces) if self.ranks.world > 1 else None, mfu=used))
 
     def result(self, step: int, *, finished: bool = True) -> Result:
         """Waits until the last checkpoint is durable everywhere, and writes what the run came to."""

@@ -54,7 +54,7 @@ class Images:
 
     def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
         places = torch.tensor(indices).to(self.labels.device, non_blocking=True)
-        return self.images[places], self.labels[places]
+        return self.images.index_select(0, places), self.labels.index_select(0, places)  # indexing bytes is slow
 
     def to(self, device: torch.device) -> Images:
         """On the device, where a quarter of its free memory holds them; where they are otherwise."""

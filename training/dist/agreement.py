@@ -13,14 +13,15 @@ class Agreement:
     """Stopping and saving, put to the vote about every VOTE_SECONDS.
 
     Each vote also settles when the next one is: after the fewest steps that any rank expects to do in that time. So
-    stopping costs the same however short a step is. A rank alone has nobody to ask and decides at every step.
+    stopping costs the same however short a step is. A rank alone has nobody to ask and decides at every step. Where a
+    step is short, a vote has the next one too to travel in.
 
     stride: only multiples of it are steps to stop or save at.
     """
 
     def __init__(self, ranks: Ranks, done: int, stride: int = 1) -> None:
         self._ranks, self._stride = ranks, stride
-        self._next = self._allowed(done + 1)
+        self._next, self._ahead = self._allowed(done + 1), 1
         self._last, self._voted_at = done, time.monotonic()
         self._stop = self._save = False
         self._vote: Vote | None = None
@@ -42,12 +43,14 @@ class Agreement:
         self._last, self._voted_at = step, now
         return 1 if self._ranks.world == 1 else max(1, int(VOTE_SECONDS / pace))
 
-    def settled(self) -> tuple[bool, bool]:
-        """Whether all stop, and whether all save: the same on every rank; (False, False) between the votes."""
-        if self._vote is None:
+    def settled(self, step: int) -> tuple[bool, bool]:
+        """Whether all stop, and whether all save, now that `step` is done: the same on every rank; (False, False) while
+        no vote is due."""
+        due = self._allowed(self._last + (self._ahead > self._stride))
+        if self._vote is None or step < due:
             return False, False
-        stop, save, wait = self._vote.result()
-        self._vote = None
-        self._next = self._allowed(self._last - wait)
+        stop, save, ahead = self._vote.result()
+        self._vote, self._ahead = None, -ahead
+        self._next = self._allowed(max(self._last - ahead, step + 1))
         self._save = False
         return bool(stop), bool(save)

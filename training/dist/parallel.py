@@ -41,13 +41,13 @@ class Parallel:
         """Before the first step: what this way needs of the optimizer."""
 
     def learn(self, part: Part, precision: Precision, loss: Loss) -> Tensor:
-        """Forward and backward of a part; loss: its summed loss from the model's outputs and the labels. Returns this
-        rank's share of that loss."""
+        """Forward and backward of a part; loss: its summed loss from the model's outputs and the labels. Returns that
+        loss, as `copies` ranks do."""
         with self.part(last=part.last):
             with precision.autocast():
                 summed = loss(self.module(part.inputs).float(), part.labels)
             precision.backward(summed * self.weight)
-        return summed.detach() / self.copies
+        return summed.detach()
 
     def judge(self, inputs: Tensor) -> Tensor | None:
         """The model's outputs for held-out samples, on a rank that has them; all ranks call it equally often."""

@@ -30,6 +30,28 @@ class Vote:
         return self._values.tolist()
 
 
+class Total:
+    """Numbers that the ranks add up, in the order of the gradients' group; `result` waits for them, not for what the
+    device was given since."""
+
+    def __init__(self, values: Tensor, work: dist.Work | None) -> None:
+        self._values, self._work, self._copied = values, work, None
+        if values.is_cuda:
+            if work is not None:
+                work.wait()  # the stream waits, the host does not
+            self._values = torch.empty_like(values, device="cpu", pin_memory=True)
+            self._values.copy_(values, non_blocking=True)
+            self._work, self._copied = None, torch.cuda.Event()
+            self._copied.record()
+
+    def result(self) -> list[float]:
+        if self._work is not None:
+            self._work.wait()
+        if self._copied is not None:
+            self._copied.synchronize()
+        return self._values.tolist()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
     """Rank, world size and device. In a world of one there is no process group and nothing is sent.
@@ -51,11 +73,9 @@ class Ranks:
         work = dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True) if self.control else None
         return Vote(mine, work)
 
-    def total(self, values: Tensor) -> Tensor:
-        """Sum over the ranks, in place; on the device."""
-        if self.control:
-            dist.all_reduce(values)
-        return values
+    def total(self, values: Tensor) -> Total:
+        """Starts a sum over the ranks that travels while this rank goes on; values: on the device."""
+        return Total(values, dist.all_reduce(values, async_op=True) if self.control else None)
 
     def gather(self, value: T, group: dist.ProcessGroup | None = None) -> list[T]:
         """Everybody's value, in rank order; for small plain objects. group: control where none is given."""

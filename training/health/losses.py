@@ -20,24 +20,25 @@ class Ill(Exception):
 
 
 class Losses:
-    """Counts losses that are NaN or infinite on the device, and judges where the loop reads the loss anyway.
+    """Keeps the losses since the last report on the device, and judges where the loop reads them anyway.
 
     Loss scaling (fp16) expects such steps and leaves them out by itself: scaled says that it is at work.
     """
 
-    def __init__(self, wanted: Health, device: torch.device, *, scaled: bool) -> None:
+    def __init__(self, wanted: Health, *, scaled: bool) -> None:
         self._finite, self._spike = wanted.finite and not scaled, wanted.spike
-        self._wrong = torch.zeros((), device=device)
+        self._unread: list[Tensor] = []
         self._sound_at = 0
         self._before: deque[float] = deque(maxlen=WINDOW)
 
     def watch(self, loss: Tensor) -> None:
         """Takes note of a step's loss on this rank."""
-        self._wrong += ~torch.isfinite(loss)
+        self._unread.append(loss)
 
-    def with_loss(self, loss: Tensor) -> Tensor:
-        """[loss, wrong losses so far]: what the ranks add up for a report."""
-        return torch.stack([loss.nan_to_num(), self._wrong])
+    def sums(self) -> Tensor:
+        """[the newest loss, how many since the last report are NaN or infinite]: what the ranks add up for a report."""
+        losses, self._unread = torch.stack(self._unread), []
+        return torch.stack([losses[-1].nan_to_num(), losses.isfinite().logical_not().sum()])
 
     def judge(self, step: int, loss: float, wrong: float) -> None:
         """Raises Ill after wrong losses on any rank, or where this one is far above those before."""

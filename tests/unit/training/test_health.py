@@ -16,38 +16,36 @@ from training.health.heartbeat import BEAT_FILE, silent_seconds
 from training.loop import train
 from training.wanted.run import Health
 
-CPU = torch.device("cpu")
-
 
 def watched(losses: Losses, values: list[float]) -> None:
     """One report a step."""
     for step, value in enumerate(values, 1):
         losses.watch(torch.tensor(value))
-        losses.judge(step, *losses.with_loss(torch.tensor(value)).tolist())
+        losses.judge(step, *losses.sums().tolist())
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
 def test_a_loss_that_is_no_number_ends_the_run_at_the_next_report(wrong: float):
-    losses = Losses(Health(), CPU, scaled=False)
+    losses = Losses(Health(), scaled=False)
     watched(losses, [2.0, 1.9])
     losses.watch(torch.tensor(wrong))
     losses.watch(torch.tensor(1.8))  # as the step of a report may again be
 
     with pytest.raises(Ill, match="a loss between steps 3 and 4 is not finite"):
-        losses.judge(4, *losses.with_loss(torch.tensor(1.8)).tolist())
+        losses.judge(4, *losses.sums().tolist())
 
 
 def test_loss_scaling_and_who_says_so_may_have_such_steps():
-    watched(Losses(Health(), CPU, scaled=True), [float("inf"), 1.0])
-    watched(Losses(Health(finite=False), CPU, scaled=False), [float("nan"), 1.0])
+    watched(Losses(Health(), scaled=True), [float("inf"), 1.0])
+    watched(Losses(Health(finite=False), scaled=False), [float("nan"), 1.0])
 
 
 def test_a_jump_ends_the_run_and_noise_does_not():
     noise = [2.0, 2.4, 1.7, 2.2, 2.1, 3.9]
-    watched(Losses(Health(spike=2), CPU, scaled=False), noise)
+    watched(Losses(Health(spike=2), scaled=False), noise)
 
     with pytest.raises(Ill, match=r"the loss jumped to 4\.5 at step 7, 2\.\d times what it was"):
-        watched(Losses(Health(spike=2), CPU, scaled=False), [*noise, 4.5])
+        watched(Losses(Health(spike=2), scaled=False), [*noise, 4.5])
 
 
 def test_a_run_that_diverges_ends_and_leaves_no_checkpoint_without_numbers(small: Callable[..., Job]):
