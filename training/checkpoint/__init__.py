@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -170,16 +171,13 @@ class Checkpoints:
         """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
         mine = self._written(step, snapshot, places)
         written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
-        for fault in (share for share in written if isinstance(share, str)):
-            raise NotSaved(fault)
+        fault = next((share for share in written if isinstance(share, str)), None)
         if self._leading:
-            leads = self._leads if self._together else [self._ranks.rank]
-            here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
-            about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
-            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
-            self._durable(step)
-            if self._uploads is not None:
-                self._uploads.offer(folder, read_manifest(folder))
+            fault = fault or self._committed(step, written)
+        if fault is not None:
+            if self._leading:
+                self._store.drop(step)
+            raise NotSaved(fault)
 
     def _written(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> Share | str | None:
         """This rank's file; None where it has nothing to write, a reason where it must not or cannot."""
@@ -193,7 +191,27 @@ class Checkpoints:
         try:
             return self._store.write(step, self._ranks.rank, tensors, places)
         except OSError as error:
-            return f"{error.strerror}: {error.filename or self._store.root}"
+            return self._reason(error)
+
+    def _committed(self, step: int, written: Sequence[Share | str | None]) -> str | None:
+        """On the lowest rank: seals what the ranks wrote into its folder; returns a reason where it cannot."""
+        leads = self._leads if self._together else [self._ranks.rank]
+        here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
+        about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
+        try:
+            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
+        except OSError as error:
+            return self._reason(error)
+        self._durable(step)
+        if self._uploads is not None:
+            self._uploads.offer(folder, read_manifest(folder))
+        return None
+
+    def _reason(self, error: OSError) -> str:
+        """What the system says, where, and what to do about a full disk."""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "; free some of it, or set checkpoint.keep lower" if full else ""
+        return f"{error.strerror}: {error.filename or self._store.root}{remedy}"
 
     def _settle(self) -> None:
         """Waits for the save in flight and takes note of what it cost: the time the loop waited, and on a CPU the time
@@ -216,7 +234,10 @@ class Checkpoints:
     def finish(self) -> None:
         """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
         self._ranks.wait_at_most(self._job.health.start_seconds)
-        self._writer.wait()
+        try:
+            self._writer.wait()
+        except OSError as why:
+            raise NotSaved(f"step {self._saved_step} is not saved: {why}") from why
         if self._uploads is not None:
             self._uploads.finish()
         self._ranks.barrier()

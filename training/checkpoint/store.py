@@ -103,6 +103,11 @@ class Store:
         going = folder.rename(self.root / f".removing-{folder.name}-{self._run}")
         shutil.rmtree(going)
 
+    def drop(self, step: int) -> None:
+        """Removes what was written aside for a step that will not be committed."""
+        if (aside := self.aside(step)).exists():
+            shutil.rmtree(aside)
+
     def set_aside(self, folder: Path) -> None:
         """Takes a damaged checkpoint out of the way, for a person to look at."""
         resting = self.root / f"damaged-{folder.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import shutil
@@ -57,14 +58,17 @@ def pack(job: Job, folder: Path) -> None:
             arrays = parts_of(source, found)
             about[name] = [f"{name}-{number}.npy" for number in range(len(arrays))]
             for file, array in zip(about[name], arrays, strict=True):
-                write(aside / file, array, folder)
+                write(aside / file, array)
                 about["files"][file] = (aside / file).stat().st_size
         about |= described(found)
         (aside / MANIFEST).write_text(json.dumps(about, indent=2) + "\n")
         aside.rename(folder)
-    except BaseException:
-        shutil.rmtree(aside)
-        raise
+    except OSError as error:
+        why = f"{error.strerror}, {shutil.disk_usage(aside).free / 1e9:.2f} GB are free"
+        raise DataError(f"{folder} cannot be packed: {why}; free some, or name a folder on another disk") from error
+    finally:
+        if aside.exists():
+            shutil.rmtree(aside)
     print(f"{folder}: {len(found.train)} samples to train on, {len(found.held_out)} held out")
 
 
@@ -91,34 +95,25 @@ def pieces(array: np.ndarray) -> Iterator[np.ndarray]:
         yield array[start : start + step]
 
 
-def write(path: Path, part: Part, folder: Path) -> None:
-    """An .npy file, piece by piece and synced, with a line of progress; raises DataError where it has no room."""
+def write(path: Path, part: Part) -> None:
+    """An .npy file, piece by piece and synced, with a line of progress; raises OSError before it fills the disk."""
     kind, shape, arrays = part
     wanted = int(np.prod(shape)) * kind.itemsize
-    free = shutil.disk_usage(path.parent).free
-    if wanted > free:
-        raise DataError(no_room(folder, wanted, free))
+    if wanted > shutil.disk_usage(path.parent).free:
+        raise OSError(errno.ENOSPC, f"{path.name} needs {wanted / 1e9:.2f} GB")
     done = 0
-    try:
-        with path.open("wb") as file:
-            header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_2_0(file, header)
-            for array in arrays:
-                file.write(np.ascontiguousarray(array).data)
-                done += len(array)
-                if sys.stderr.isatty():
-                    print(f"\r{path.name} {done:,} of {shape[0]:,}", end="", file=sys.stderr, flush=True)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise DataError(no_room(folder, wanted, shutil.disk_usage(path.parent).free, error.strerror)) from error
+    with path.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).data)
+            done += len(array)
+            if sys.stderr.isatty():
+                print(f"\r{path.name} {done:,} of {shape[0]:,}", end="", file=sys.stderr, flush=True)
+        file.flush()
+        os.fsync(file.fileno())
     if sys.stderr.isatty():
         print(file=sys.stderr)
-
-
-def no_room(folder: Path, wanted: int, free: int, why: str | None = "the disk is too full") -> str:
-    sizes = f"{wanted / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB are free"
-    return f"{folder} cannot be packed: {why} ({sizes}); free some, or name a folder on another disk"
 
 
 def described(found: data.DataSet) -> dict[str, Any]:

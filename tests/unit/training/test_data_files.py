@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -211,35 +210,6 @@ def test_a_damaged_packed_set_is_named(
 def test_what_is_there_is_not_packed_over(small: Callable[..., Job], tmp_path: Path):
     with pytest.raises(DataError, match="is there already; name another folder"):
         pack.pack(small(), tmp_path)
-
-
-def test_a_full_disk_is_told_before_it_is_filled_and_leaves_nothing(
-    small: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(pack.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-
-    with pytest.raises(DataError, match=r"cannot be packed: the disk is too full \(0\.00 GB are needed"):
-        pack.pack(small(), tmp_path / "packed")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
-
-
-def test_a_disk_that_fills_up_while_packing_leaves_nothing(
-    small: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(pack, "pieces", lambda array: iter([array, FullDisk()]))
-
-    with pytest.raises(DataError, match=r"cannot be packed: No space left on device .*free some"):
-        pack.pack(small(), tmp_path / "packed")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
-
-
-class FullDisk:
-    """What is written when nothing can be."""
-
-    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
-        raise OSError(28, "No space left on device")
 
 
 def test_a_fold_judges_by_a_fifth_of_the_training_set(small: Callable[..., Job]):
