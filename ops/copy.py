@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.handover import Copied, Handover
+from infra.plan.alicloud import AlicloudPlan
 from ops import cluster, command
 from ops.failure import Failure
 from ops.phases import Phases
@@ -28,6 +29,9 @@ KEYS = {
     "SECRET_ACCESS_KEY": "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
     "SESSION_TOKEN": "ALIBABA_CLOUD_SECURITY_TOKEN",
 }
+AWS_AUTHORITIES = (
+    "AWS_CA_BUNDLE"  # rclone of Debian 12 and older cannot begin with it, and has a word of its own for it
+)
 OPTIONS = ["--checksum", "--immutable", "--transfers", "16"]
 
 
@@ -38,6 +42,10 @@ def copy(project: Project, stack: str, phases: Phases) -> Document:
         raise Failure(f"cluster.copies: is empty, so {stack} copies nothing")
     if shutil.which("rclone") is None:
         raise Failure("rclone is not on PATH: https://rclone.org/install tells how to get it")
+    decided = cluster.decide(cluster.read(project, stack))
+    assert isinstance(decided, AlicloudPlan)  # no other has copies
+    for each in decided.copies:
+        phases.note(f"price       {each.summary}")
     done = []
     for one in told.copies:
         source, target = places(told, one)
@@ -55,7 +63,7 @@ def copy(project: Project, stack: str, phases: Phases) -> Document:
                 raise Failure(*command.tail(log), f"the whole log: {log}; the same command goes on")
             phase.say(f"{one.bucket} → {one.to}")
         done.append({"from": source, "to": target})
-    return {"stack": stack, "copied": done}
+    return {"stack": stack, "copied": done, "usd_per_month": sum(each.usd_per_month for each in decided.copies)}
 
 
 def places(told: Handover, one: Copied) -> tuple[str, str]:
@@ -71,6 +79,7 @@ def places(told: Handover, one: Copied) -> tuple[str, str]:
 def environment(told: Handover, one: Copied, own: Mapping[str, str]) -> dict[str, str]:
     """rclone's two remotes, in the environment alone: neither a file nor a process list holds a key.
 
+    What the caller has set of them wins, such as RCLONE_CONFIG_TO_ENDPOINT: an accelerated or an internal one, say.
     Raises Failure without keys of Alibaba Cloud.
     """
     keys = {name: own[variable] for name, variable in KEYS.items() if variable in own}
@@ -81,4 +90,7 @@ def environment(told: Handover, one: Copied, own: Mapping[str, str]) -> dict[str
         "TO": {**TO, "ENDPOINT": f"oss-{told.region}.aliyuncs.com", **keys},
     }
     settings = {f"RCLONE_CONFIG_{end}_{key}": value for end, pairs in remotes.items() for key, value in pairs.items()}
-    return {**own, **settings}
+    wanted = {**settings, **own}
+    if bundle := wanted.pop(AWS_AUTHORITIES, None):
+        wanted.setdefault("RCLONE_CA_CERT", bundle)
+    return wanted

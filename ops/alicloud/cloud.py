@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from ops.alicloud.kinds import TAGGED
 from ops.alicloud.tagged import Instance, Thing, instances, members, things
 from ops.clouds import Discovered
 from ops.discovery import Machine
+from ops.engine import Engine
 from ops.failure import Failure
 from ops.nodes import NodeState
 from ops.phases import Phase
@@ -53,7 +54,7 @@ class Cloud(clouds.Cloud):
 
     def checked(self) -> tuple[Finding, ...]:
         with answers(self.account):
-            return tuple(live.findings(self.account, self.plan))
+            return (*self._sources(), *live.findings(self.account, self.plan))
 
     def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
         ordered = recovery.in_order(rows)
@@ -100,6 +101,14 @@ class Cloud(clouds.Cloud):
             time.sleep(ASK_SECONDS)
             left = self._strays(state)
         return [str(each) for each in first]
+
+    def _sources(self) -> Iterator[Finding]:
+        """The engine says "unknown stack" of one that it has never made, in the midst of making the rest."""
+        for i, each in enumerate(self.plan.copies):
+            if not Engine(self.project, each.stack).exists():
+                message = f"{each.stack} has never been up: `gpufleet up {each.stack}` first"
+                path = f"cluster.copies[{i}].stack"
+                yield Finding(level="error", rule="live-source", path=path, message=message)
 
     def _strays(self, state: State) -> list[Thing]:
         known = recovery.everything(state)

@@ -79,7 +79,7 @@ def running(place: Path) -> Iterator[ControlPlane]:
     built = programs()
     assert built is not None
     place.mkdir(parents=True, exist_ok=True)
-    server, client, peer = _free_ports(3)
+    server, client, peer = free_ports(3)
     token, url = secrets.token_hex(16), f"https://127.0.0.1:{server}"
     kubeconfig = _kubeconfig(place, url, token)
     (place / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
@@ -189,7 +189,8 @@ def _until_served(api: Api) -> None:
             return
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Of the loopback, so many that nobody listens on."""
     found = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in found]
     for each in found:

@@ -73,6 +73,17 @@ def test_rclone_is_told_both_ends_and_no_key_stands_in_a_command() -> None:
     assert "secret" not in f"{source} {target} {copy.OPTIONS}"
 
 
+def test_what_the_caller_has_set_of_rclone_wins_and_aws_authorities_get_rclones_name() -> None:
+    cluster = told()
+    own = {**ALIBABA, "RCLONE_CONFIG_TO_ENDPOINT": "oss-accelerate.aliyuncs.com", "AWS_CA_BUNDLE": "/etc/ours.pem"}
+
+    environment = copy.environment(cluster, cluster.copies[0], own)
+
+    assert environment["RCLONE_CONFIG_TO_ENDPOINT"] == "oss-accelerate.aliyuncs.com"
+    assert environment["RCLONE_CA_CERT"] == "/etc/ours.pem"
+    assert "AWS_CA_BUNDLE" not in environment
+
+
 def test_nothing_is_copied_before_the_other_stack_is_up() -> None:
     cluster = told(bucket="")
 
