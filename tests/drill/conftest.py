@@ -1,4 +1,4 @@
-"""The drills start launchers, and the engine on a stand-in for AWS, in the same way as those parts' own tests."""
+"""The drills start launchers, and the engine on stand-ins of clouds, in the same way as those parts' own tests."""
 
 import sys
 from pathlib import Path
