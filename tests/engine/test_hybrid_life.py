@@ -40,11 +40,19 @@ class Hybrid:
     trains: Life
     serves: Life
 
-    def copy(self, *servers: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """`gpufleet copy`, its two ends on these servers, which know a bucket by the path alone."""
-        here: dict[str, str] = {"RCLONE_S3_FORCE_PATH_STYLE": "true", "AWS_ACCESS_KEY_ID": "x"}
-        here["AWS_SECRET_ACCESS_KEY"] = "x"
-        here |= {f"RCLONE_CONFIG_{end}_ENDPOINT": url for end, url in zip(("FROM", "TO"), servers, strict=False)}
+    def copy(self, theirs: str, ours: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`gpufleet copy` between two servers. OSS knows a bucket by its host's name: ours is asked as a proxy."""
+        here = {
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+            "RCLONE_CONFIG_FROM_ENDPOINT": theirs,
+            "RCLONE_CONFIG_FROM_PROVIDER": "Other",  # whose buckets are paths: nobody answers to bucket.127.0.0.1
+            "RCLONE_CONFIG_TO_ENDPOINT": "http://oss-cn-beijing.aliyuncs.com",
+            "HTTP_PROXY": ours,
+            "http_proxy": ours,
+            "NO_PROXY": "",
+            "no_proxy": "",
+        }
         return self.serves("copy", "--json", check=check, **here)
 
     def copied(self) -> dict[str, Any]:
