@@ -68,16 +68,16 @@ class PowerSgd(Flat):
         found = self.gradients()
         whole = [gradient for place, gradient in enumerate(found) if place not in self._missed]
         gradients = [matrix(found[place]) for place in self._missed]
-        wanted = [missed.add_(gradient) for missed, gradient in zip(self._missed.values(), gradients, strict=True)]
-        left = [m @ q.T for m, q in zip(wanted, self._thin.values(), strict=True)]
+        wanted, thin = [*self._missed.values()], [*self._thin.values()]
+        left = [m.add_(gradient) @ q.T for m, gradient, q in zip(wanted, gradients, thin, strict=True)]
         unflatten(ordered_sum(flatten([*left, *whole]), None), [*left, *whole])
         bases = [torch.linalg.qr(p).Q for p in left]
-        for m, p, q in zip(wanted, bases, self._thin.values(), strict=True):
+        for m, p, q in zip(wanted, bases, thin, strict=True):
             torch.mm(p.T, m, out=q)
             m.addmm_(p, q, alpha=-1)  # what this rank's own part of the product misses
-        if right := list(self._thin.values()):
-            unflatten(ordered_sum(flatten(right), None), right)
-        for gradient, p, q in zip(gradients, bases, right, strict=True):
+        if thin:
+            unflatten(ordered_sum(flatten(thin), None), thin)
+        for gradient, p, q in zip(gradients, bases, thin, strict=True):
             torch.mm(p, q, out=gradient)
 
 
