@@ -15,6 +15,7 @@ noise only ever adds. A benchmark is no test: the exit code is 0 whether a figur
     trainer         against Hugging Face's Trainer, a small BERT
     accelerate      against a loop with Hugging Face's Accelerate, the small CNN
     accelerate-save as `checkpoint`, against Accelerate's save_state
+    lightning-save  the same against Lightning's Fabric.save
     gpu-resnet50    ResNet-50 against the settings of pytorch/examples; needs a GPU, as the next two
     gpu-timm        ResNet-50 against timm
     gpu-gpt         MFU of a GPT of 124 million parameters
@@ -41,7 +42,8 @@ OTHERS = {  # several figures of one module
     "timm": "peers.timm",
     "trainer": "peers.trainer",
     "accelerate": "peers.accelerate",
-    "accelerate-save": "peers.save",
+    "accelerate-save": "peers.accelerate_save",
+    "lightning-save": "peers.lightning_save",
     "gpu-resnet50": "gpu.resnet50",
     "gpu-timm": "gpu.timm",
     "gpu-gpt": "gpu.gpt",

@@ -30,7 +30,7 @@ def measure(rounds: int) -> Figure:
     """How many times as long `dcp.save` keeps the loop waiting."""
     ours: list[float] = []
     theirs: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, started(job(folder)) as run:
+    with tempfile.TemporaryDirectory() as folder, started(load(*settings(folder))) as run:
         for turn in range(rounds + 1):
             ours.append(waited(run, turn + 1))
             theirs.append(dcp_seconds(run, Path(folder) / "dcp"))
@@ -47,10 +47,10 @@ def measure(rounds: int) -> Figure:
     )
 
 
-def job(out: str) -> Job:
-    """ResNet-50 on small made-up images: a large state behind a short step."""
+def settings(out: str) -> tuple[str, list[str]]:
+    """A job and its changes: ResNet-50 on small made-up images, a large state behind a short step."""
     small = ["model.kind='resnet50'", "data.image_size=64", "data.samples=64", "data.global_batch=8", "steps=1"]
-    return load("resnet18-synthetic", [f"out={out}", "optimizer.warmup_steps=0", "tensorboard=false", *small])
+    return "resnet18-synthetic", [f"out={out}", "optimizer.warmup_steps=0", "tensorboard=false", *small]
 
 
 @contextmanager

@@ -10,9 +10,10 @@ import tempfile
 import time
 from statistics import median
 
-from training.bench.checkpoint import job, started, step
+from training.bench.checkpoint import settings, started, step
 from training.bench.figure import Figure, spread
 from training.checkpoint.interval import daly
+from training.config import load
 from training.loop import Run
 
 STEPS = 12  # a turn: longer than a save takes
@@ -24,7 +25,7 @@ def measure(rounds: int) -> Figure:
     """The share of a run's time that is left for training."""
     plain: list[float] = []
     saving: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, started(job(folder)) as run:
+    with tempfile.TemporaryDirectory() as folder, started(load(*settings(folder))) as run:
         for number in range(1, rounds + 2):
             plain.append(turn(run, None))
             saving.append(turn(run, number))

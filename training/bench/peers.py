@@ -1,5 +1,5 @@
-"""`bench timm`, `trainer`, `accelerate` and `accelerate-save`: ours against what people use, same model, samples,
-batch, optimizer and precision, one process each, taking turns.
+"""`bench timm`, `trainer`, `accelerate`, `accelerate-save` and `lightning-save`: ours against what people use, same
+model, samples, batch, optimizer and precision, one process each, taking turns.
 
 The peers live in an environment of their own (`make peers`); what they do stands in `theirs/`. Our side's time runs
 from its first step to the report of its last, theirs from their first step to their last.
@@ -20,8 +20,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 from PIL import Image
 
-from training.bench.checkpoint import job as save_job
-from training.bench.checkpoint import started, waited
+from training.bench.checkpoint import settings, started, waited
 from training.bench.figure import BenchError, Figure, spread
 from training.config import Job, load
 from training.loop import train
@@ -79,7 +78,7 @@ class Peer:
 def peer(module: str, name: str, changes: list[str]) -> Iterator[Peer]:
     """The other side of a job, in its own environment. Raises BenchError."""
     if not PYTHON.is_file():
-        raise BenchError("timm, Trainer and Accelerate are not installed: run `make peers` once")
+        raise BenchError("timm, Trainer, Accelerate and Lightning are not installed: run `make peers` once")
     command = [PYTHON, "-m", f"training.bench.theirs.{PROGRAMS.get(module, module)}", name, *changes]
     pipe = subprocess.PIPE
     with tempfile.TemporaryFile("w+") as said:
@@ -151,35 +150,41 @@ def figure(module: str, made: Job, ours: list[float], theirs: list[float], versi
         settings={
             "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
             "turn": f"{steps} steps, our loop reports every {made.log_every}",
-            "peer": ", ".join(f"{package} {version}" for package, version in versions.items()),
+            "peer": told(versions),
         },
     )
 
 
-def save(rounds: int) -> Figure:
+def accelerate_save(rounds: int) -> Figure:
     """Time that a save keeps the loop waiting, against Accelerate's `save_state`."""
-    with tempfile.TemporaryDirectory() as folder, started(save_job(folder)) as run:
-        changes = [
-            "model.kind='resnet50'",
-            "data.image_size=64",
-            "data.samples=64",
-            "data.global_batch=8",
-            f"out={folder}",
-        ]
-        with peer("accelerate_save", "resnet18-synthetic", changes) as other:
-            ours, theirs = turns(rounds, lambda turn: waited(run, turn + 1), other)
-            versions = other.versions
+    return saving("accelerate-save", "Accelerate's save_state", rounds)
+
+
+def lightning_save(rounds: int) -> Figure:
+    """The same against Lightning's `Fabric.save`."""
+    return saving("lightning-save", "Lightning's Fabric.save", rounds)
+
+
+def saving(name: str, theirs: str, rounds: int) -> Figure:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started(load(*settings(folder))) as run,
+        peer(name.replace("-", "_"), *settings(folder)) as other,
+    ):
+        ours, others = turns(rounds, lambda turn: waited(run, turn + 1), other)
+        versions = other.versions
     return Figure(
-        name="accelerate-save",
-        what="time that a save keeps the loop waiting, Accelerate's save_state over ours, 1 process each",
-        value=min(theirs) / min(ours),
+        name=name,
+        what=f"time that a save keeps the loop waiting, {theirs} over ours, 1 process each",
+        value=min(others) / min(ours),
         goal=SAVE_GOAL,
-        rows={"ours": spread(ours, 1), "save_state": spread(theirs, 1), "share": f"{min(ours) / min(theirs):.1%}"},
-        settings={
-            "state": "resnet50 with momentum",
-            "peer": ", ".join(f"{package} {version}" for package, version in versions.items()),
-        },
+        rows={"ours": spread(ours, 1), "theirs": spread(others, 1), "share": f"{min(ours) / min(others):.1%}"},
+        settings={"state": "resnet50 with momentum", "peer": told(versions)},
     )
+
+
+def told(versions: dict[str, str]) -> str:
+    return ", ".join(f"{package} {version}" for package, version in versions.items())
 
 
 def write_images(folder: Path) -> None:

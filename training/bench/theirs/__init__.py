@@ -1,5 +1,5 @@
-"""The peers' sides of `bench timm`, `trainer` and `accelerate`: each a process of the environment that `make peers`
-makes.
+"""The peers' sides of `bench timm`, `trainer`, `accelerate` and the saves: each a process of the environment that
+`make peers` makes.
 
 `python -m training.bench.theirs.NAME JOB KEY=VALUE…` builds the job's own model and data once, prints its versions, and
 does a turn of the job's steps for every line that it reads: the answer is its seconds.
