@@ -18,7 +18,8 @@ import time
 from training.bench.figure import BenchError, Figure, spread
 from training.config import Job, load
 
-STEPS = 60  # a turn
+STEPS = 20  # a turn: short, so that some turns of each side see no noise at all
+TURNS = 4  # of each side, a round
 GOAL = 0.98
 RANKS = 2
 
@@ -26,8 +27,8 @@ RANKS = 2
 def measure(rounds: int) -> Figure:
     """The share of the bare loop's speed that our loop reaches, with its reports and its agreement on interruptions."""
     with tempfile.TemporaryDirectory() as out:
-        made = job(out, rounds)
-        seconds = turns(out, rounds)
+        made = job(out, rounds * TURNS)
+        seconds = turns(out, rounds * TURNS)
     ours, bare = seconds["ours"], seconds["bare"]
     return Figure(
         name="loop",
@@ -42,15 +43,15 @@ def measure(rounds: int) -> Figure:
     )
 
 
-def job(out: str, rounds: int) -> Job:
-    """The shipped MNIST-5k job, long enough for a first turn to warm up and `rounds` that count."""
-    steps = STEPS * (rounds + 2)
+def job(out: str, count: int) -> Job:
+    """The shipped MNIST-5k job, long enough for a first turn to warm up and `count` that count."""
+    steps = STEPS * (count + 2)
     plain = ["augment.shift=0", "augment.warp=0", "optimizer.kind=adamw", "optimizer.schedule=constant"]
     never = [f"checkpoint.every_steps={10 * steps}", f"eval.every_steps={10 * steps}"]
     return load("mnist", [f"out={out}", f"steps={steps}", *never, *plain])
 
 
-def turns(out: str, rounds: int) -> dict[str, list[float]]:
+def turns(out: str, count: int) -> dict[str, list[float]]:
     """Seconds of each side's turns, as rank 0 saw them."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -61,7 +62,7 @@ def turns(out: str, rounds: int) -> dict[str, list[float]]:
         "GLOO_SOCKET_IFNAME": "lo",
     }
     threads = max(1, len(os.sched_getaffinity(0)) // RANKS)
-    command = [sys.executable, "-m", "training.bench.loop", out, str(rounds)]
+    command = [sys.executable, "-m", "training.bench.loop", out, str(count)]
     ranks = [
         subprocess.Popen(
             command,
@@ -80,15 +81,15 @@ def turns(out: str, rounds: int) -> dict[str, list[float]]:
 class Turns:
     """A `stop` that never asks to stop: it counts our steps and gives the bare loop its turn."""
 
-    def __init__(self, made: Job, rounds: int) -> None:
+    def __init__(self, made: Job, count: int) -> None:
         self.seconds: dict[str, list[float]] = {"ours": [], "bare": []}
-        self._job, self._rounds = made, rounds
+        self._job, self._count = made, count
         self._steps = 0
         self._since = 0.0
 
     def requested(self) -> bool:
         self._steps += 1
-        if self._steps % STEPS == 0 and len(self.seconds["ours"]) < self._rounds:
+        if self._steps % STEPS == 0 and len(self.seconds["ours"]) < self._count:
             self._turn()
         return False
 
@@ -108,12 +109,12 @@ class Turns:
             self.seconds["bare"].append(self._since - start)
 
 
-def rank(out: str, rounds: int) -> None:
+def rank(out: str, count: int) -> None:
     """One of the two processes."""
     from training.loop import train
 
-    made = job(out, rounds)
-    taking = Turns(made, rounds)
+    made = job(out, count)
+    taking = Turns(made, count)
     train(made, stop=taking)
     print(json.dumps(taking.seconds))
 
