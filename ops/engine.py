@@ -37,11 +37,13 @@ def binary(project: Project) -> Path:
 def environment(project: Project) -> dict[str, str]:
     """What the engine, Ansible and a person at a shell need in common; the person's own settings win.
 
-    The state lies in a file backend inside the project unless PULUMI_BACKEND_URL names another. The passphrase
-    defaults to the empty one: the shipped local stacks hold no secret.
+    The state lies in a file backend inside the project, whose folder the engine wants to be there, unless
+    PULUMI_BACKEND_URL names another. The passphrase defaults to the empty one: the shipped local stacks hold no secret.
     """
+    backend = project.state / "pulumi"
+    backend.mkdir(parents=True, exist_ok=True)
     env = {
-        "PULUMI_BACKEND_URL": f"file://{project.state / 'pulumi'}?metadata=skip",
+        "PULUMI_BACKEND_URL": f"file://{backend}?metadata=skip",
         "PULUMI_HOME": str(project.state / "home"),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
@@ -96,7 +98,6 @@ class Engine:
 
     def exists(self) -> bool:
         """Whether the engine knows the stack."""
-        (self.project.state / "pulumi").mkdir(parents=True, exist_ok=True)
         listed = json.loads(self._call("stack", "ls", "--json").stdout)
         return self.stack in {stack["name"].rsplit("/", 1)[-1] for stack in listed}
 

@@ -26,7 +26,7 @@ def pulumi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRunner]:
     """The engine on a fresh project; whatever its local sites still hold at the end is removed."""
     root = tmp_path_factory.mktemp("project")
     (root / "stacks").mkdir()
-    (root / ".gpufleet" / "pulumi").mkdir(parents=True)
+    (root / ".gpufleet").mkdir()
     shutil.copy(REPOSITORY / "Pulumi.yaml", root)
     (root / "infra").symlink_to(REPOSITORY / "infra")
     (root / ".venv").symlink_to(REPOSITORY / ".venv")
