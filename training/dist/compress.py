@@ -41,8 +41,9 @@ class PowerSgd(Flat):
     Vectors, and matrices that would not shrink, travel whole. Both products of all matrices travel in one piece each,
     in an order that is fixed; Q starts from a seed, so that a run is a function of its job.
 
-    Q is kept transposed, [rank, columns]: then every product walks along the rows of M. MKL takes 5 times as long for
-    M @ Q of four columns as for M @ Qᵀ.T.
+    Q is kept transposed: then every product walks along the rows of M. MKL takes 5 times as long for M @ Q of four
+    columns as for M @ Qᵀ.T. Both Qᵀ and what was missed have a parameter's shape and layout, so that a checkpoint does
+    not depend on the layout.
     """
 
     def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, rank: int, seed: int) -> None:
@@ -54,8 +55,10 @@ class PowerSgd(Flat):
             rows = parameter.shape[0] if parameter.ndim > 1 else 1
             columns = parameter.numel() // rows
             if (rows + columns) * rank < rows * columns:
-                self._thin[place] = torch.randn(rank, columns, generator=random).to(parameter.device)
-                self._missed[place] = torch.zeros(rows, columns, device=parameter.device)
+                like = parameter.detach()
+                drawn = torch.randn(like[:rank].shape, generator=random)
+                self._thin[place] = torch.empty_like(like[:rank]).copy_(drawn)
+                self._missed[place] = torch.zeros_like(like)
 
     def shared(self) -> Mapping[str, Tensor]:
         return {f"powersgd.q.{place}": q for place, q in self._thin.items()}
@@ -68,7 +71,7 @@ class PowerSgd(Flat):
         found = self.gradients()
         whole = [gradient for place, gradient in enumerate(found) if place not in self._missed]
         gradients = [matrix(found[place]) for place in self._missed]
-        wanted, thin = [*self._missed.values()], [*self._thin.values()]
+        wanted, thin = ([matrix(kept) for kept in which.values()] for which in (self._missed, self._thin))
         left = [m.add_(gradient) @ q.T for m, gradient, q in zip(wanted, gradients, thin, strict=True)]
         unflatten(ordered_sum(flatten([*left, *whole]), None), [*left, *whole])
         bases = [torch.linalg.qr(p).Q for p in left]
@@ -81,7 +84,7 @@ class PowerSgd(Flat):
             torch.mm(p, q, out=gradient)
 
 
-def matrix(gradient: Tensor) -> Tensor:
-    """A view of it with the parameter's first dimension for rows; the columns stand as they lie in memory."""
-    lying = gradient if gradient.is_contiguous() else gradient.permute(0, 2, 3, 1)  # channels last
-    return lying.view(len(gradient), -1)
+def matrix(tensor: Tensor) -> Tensor:
+    """A view of a parameter's gradient with its first dimension for rows; the columns stand as they lie in memory."""
+    lying = tensor if tensor.is_contiguous() else tensor.permute(0, 2, 3, 1)  # channels last
+    return lying.view(len(tensor), -1)

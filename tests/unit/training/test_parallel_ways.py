@@ -72,6 +72,25 @@ def test_powersgd_sends_a_matrix_of_its_rank_as_it_is(ranks: Ranks):
         assert left < 1e-3
 
 
+def kept_for(layout: torch.memory_format) -> list[list]:
+    """A reduced gradient, and what a checkpoint of PowerSGD holds."""
+    with connect(60) as here:
+        model = torch.nn.Conv2d(8, 12, 3, bias=False).to(memory_format=layout)
+        way = PowerSgd(model, here, 1, 2, seed=1)
+        drawn = torch.randn(model.weight.shape, generator=torch.Generator().manual_seed(here.rank))
+        model.weight.grad = drawn.contiguous(memory_format=layout)
+        way.reduce(1)
+        kept = [model.weight.grad, *way.own().values(), *way.shared().values()]
+        return [tensor.contiguous().tolist() for tensor in kept]
+
+
+def test_a_checkpoint_of_powersgd_does_not_depend_on_the_layout(ranks: Ranks):
+    plain, last = (ranks(2, kept_for, layout)[1] for layout in (torch.contiguous_format, torch.channels_last))
+
+    for one, other in zip(plain, last, strict=True):
+        torch.testing.assert_close(torch.tensor(one), torch.tensor(other), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.usefixtures("every_step_votes")
 @pytest.mark.parametrize(
     "way",
