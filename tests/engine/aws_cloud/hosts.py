@@ -161,7 +161,7 @@ def _mirrors(folder: Path, router: str) -> Iterator[Mirrors]:
     boto = {"/usr/lib/python3/dist-packages/standin-boto3.pth": f"{paths}\n"}
     packages = (
         apt_repository.Package(name="python3-boto3", version="1", files=boto),
-        apt_repository.Package(name="python3-venv", version="1"),
+        apt_repository.Package(name="python3-venv", version="9"),  # an older one breaks python3, which apt then removes
     )
     apt_repository.write(folder / "archive", packages, key, "Ubuntu")
     _wheels(folder / "wheels")
