@@ -13,7 +13,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -74,15 +75,27 @@ Working = Callable[[str], None]
 def control_plane_phase(root: Path, working: Working) -> str:
     """Finds or builds it. Raises Skipped where there is no Go to build it with: those tests then say so, too."""
     folder = cache(root)
-    note = f"kubernetes {_version(root)}, from {shown(folder)}"
+    return found_or_built(
+        root, "control-plane", folder, f"kubernetes {_version(root)}", lambda: _build(root, folder, working), working
+    )
+
+
+def found_or_built(
+    root: Path, pointer: str, folder: Path, what: str, build: Callable[[], None], working: Working
+) -> str:
+    """Writes where the folder is to `.gpufleet/<pointer>`, once it is there; returns the phase's note.
+
+    Raises Skipped where there is no Go to build it with, PhaseError when that fails.
+    """
+    note = f"{what}, from {shown(folder)}"
     if not folder.is_dir():
         _need_go(root, working)
         try:
-            _build(root, folder, working)
+            build()
         except CommandError as error:
             raise PhaseError(str(error), "see that Go modules can be fetched, then run again", error.tail) from error
-        note = f"kubernetes {_version(root)}, built from Go modules"
-    told = root / ".gpufleet" / "control-plane"
+        note = f"{what}, built from Go modules"
+    told = root / ".gpufleet" / pointer
     told.parent.mkdir(exist_ok=True)
     told.write_text(f"{folder}\n", encoding="utf-8")
     return note
@@ -117,27 +130,40 @@ def _need_go(root: Path, working: Working) -> None:
 
 
 def _build(root: Path, folder: Path, working: Working) -> None:
-    """About eight minutes on two cores. The folder is there when it is whole. Raises CommandError."""
+    """About eight minutes on two cores. Raises CommandError."""
+    with whole(folder) as new:
+        # Clients read the server's version, which is "v0.0.0-master+…" unless it is told.
+        linked = f"-X k8s.io/component-base/version.gitVersion={_version(root)}"
+        compiled(root, new, PROGRAMS, working, linked)
+        (new / "stages.yaml").write_text("\n---\n".join(_stages(root, working)), encoding="utf-8")
+        (new / "crds").mkdir()
+        for definitions in DEFINITIONS:
+            for file in files(definitions, working):
+                shutil.copyfile(file, new / "crds" / file.name)
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which is there under its own name when it is whole, and not at all before."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as aside:
         new = Path(aside, "whole")
         new.mkdir()
-        for name, (module, package) in PROGRAMS.items():
-            # Clients read the server's version, which is "v0.0.0-master+…" unless it is told.
-            linked = f"-s -w -X k8s.io/component-base/version.gitVersion={_version(root)}"
-            build = ["go", "build", "-v", "-trimpath", "-ldflags", linked, "-o", str(new / name), package]
-            count = _Count(name, working)
-            command(build, count.line, env={"CGO_ENABLED": "0"}, cwd=root / "tools" / module)
-        (new / "stages.yaml").write_text("\n---\n".join(_stages(root, working)), encoding="utf-8")
-        (new / "crds").mkdir()
-        for definitions in DEFINITIONS:
-            for file in _files(definitions, working):
-                shutil.copyfile(file, new / "crds" / file.name)
+        yield new
         try:
             new.rename(folder)
         except OSError:
             if not folder.is_dir():  # else another checkout's set-up was first, and made the same
                 raise
+
+
+def compiled(
+    root: Path, into: Path, programs: Mapping[str, tuple[str, str]], working: Working, linked: str = ""
+) -> None:
+    """Builds programs, each of a module below tools/ and a package. Raises CommandError."""
+    for name, (module, package) in programs.items():
+        build = ["go", "build", "-v", "-trimpath", "-ldflags", f"-s -w {linked}", "-o", str(into / name), package]
+        command(build, _Count(name, working).line, env={"CGO_ENABLED": "0"}, cwd=root / "tools" / module)
 
 
 class _Count:
@@ -151,7 +177,7 @@ class _Count:
         self._working(f"building {self._name} with Go, minutes but once: {self._compiled} packages")
 
 
-def _files(definitions: Definitions, working: Working) -> list[Path]:
+def files(definitions: Definitions, working: Working) -> list[Path]:
     """The files of a module's definitions, downloaded if they are not there, and what they are expected to be."""
     module = definitions.module
     working(f"fetching {module}")

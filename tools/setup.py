@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tools.apart import peers_phase, policy_pack_phase
 from tools.control_plane import control_plane_phase
+from tools.controllers import controllers_phase
 from tools.engine import engine_phase
 from tools.environment import environment_phase, fitting_python, python_phase
 from tools.phases import PhaseError, Table, say
@@ -37,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with alone(root):
             pack = options.tests or options.policy_pack
-            code = phases(root, table, tests=options.tests, policy_pack=pack, peers=options.peers)
+            more = {"peers": options.peers, "controllers": options.controllers}
+            code = phases(root, table, tests=options.tests, policy_pack=pack, **more)
             text = table.save(root / ".gpufleet" / "setup.json")
     except KeyboardInterrupt:
         say(
@@ -65,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     told.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
     told.add_argument("--peers", action="store_true", help="also the environment of tools/peers")
     told.add_argument(
+        "--controllers", action="store_true", help="also the controllers of TrainJob and JobSet, for their drill"
+    )
+    told.add_argument(
         "--tests",
         action="store_true",
         help="also what tests need: machine isolation, a control plane of Kubernetes, the policy pack",
@@ -73,7 +78,9 @@ def parser() -> argparse.ArgumentParser:
     return told
 
 
-def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool, peers: bool = False) -> int:
+def phases(
+    root: Path, table: Table, *, tests: bool, policy_pack: bool, peers: bool = False, controllers: bool = False
+) -> int:
     """Runs every phase in order, up to the first that fails."""
     try:
         table.run("python", python_phase)
@@ -83,6 +90,8 @@ def phases(root: Path, table: Table, *, tests: bool, policy_pack: bool, peers: b
         if tests:
             table.run("machines", lambda: machines_phase(table.working))
             table.run("kubernetes", lambda: control_plane_phase(root, table.working))
+        if controllers:
+            table.run("controllers", lambda: controllers_phase(root, table.working))
         if policy_pack:
             table.run("policy pack", lambda: policy_pack_phase(root, table.working))
         if peers:

@@ -6,31 +6,22 @@ One control plane and one stack serve the whole file; the tests follow their lif
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
-import yaml
 from engine_runner import EngineRunner, until
 from kubernetes_cluster import control_plane
 from kubernetes_cluster.api import Refused
-from kubernetes_cluster.control_plane import ControlPlane
 from kubernetes_cluster.planted import PLANTED, planted
+from kubernetes_life import RESULT, STACK, STEP, Life, living
 
 from infra.graph import render
-from infra.plan import decide
-from infra.plan.kubernetes import KubernetesPlan, jobs
-from infra.spec import load
+from infra.plan.kubernetes import jobs
 from ops import status
 from ops.failure import Failure
-from ops.kubernetes import Submission, connected
 from ops.project import Project
-from ops.runs import Run
 
 pytestmark = [
     pytest.mark.skipif(
@@ -38,61 +29,7 @@ pytestmark = [
     ),
     pytest.mark.filterwarnings("ignore:Unverified HTTPS request"),  # of a certificate made on loopback
 ]
-REPOSITORY = Path(__file__).resolve().parents[2]
-STACK = "k8s"
 FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
-POOL = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "topology.kubernetes.io/zone": "zone-a"}
-HARDWARE = {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
-STEP = {"event": "step", "step": 4, "steps": 4, "loss": 0.5, "samples_per_second": 10.0}
-RESULT = {
-    "event": "result",
-    "name": "smoke",
-    "finished": True,
-    "steps": 4,
-    "restarts": 0,
-    "accuracy": None,
-    "seconds": 1.0,
-}
-
-
-@dataclass(frozen=True)
-class Life:
-    """The stack on its cluster."""
-
-    pulumi: EngineRunner
-    cluster: ControlPlane
-
-    def describe(self, **changed: Any) -> None:
-        text = (REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml").read_text()
-        asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
-        asked |= {"kubeconfig": str(self.cluster.kubeconfig), "context": "test", **changed}
-        self.pulumi.write(STACK, **asked)
-
-    @property
-    def plan(self) -> KubernetesPlan:
-        plan = decide(load(self.pulumi.root, STACK))
-        assert isinstance(plan, KubernetesPlan)
-        return plan
-
-    def submission(self, namespace: str = "research", labels: dict[str, str] = POOL) -> Submission:
-        """A plain job, late-1, for nodes with these labels."""
-        plan = self.plan
-        tenant = replace(plan.tenant, form="job", namespace=namespace)
-        plan = replace(plan, tenant=tenant, groups=(replace(plan.groups[0], labels=labels),))
-        folder = self.pulumi.root / ".gpufleet" / "runs" / STACK / "late-1"
-        folder.mkdir(parents=True, exist_ok=True)
-        return Submission(plan, Run(folder), connected(plan))
-
-    def gpufleet(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "ops", *arguments],
-            cwd=self.pulumi.root,
-            env={**self.pulumi.environment, "PYTHONWARNINGS": "ignore"},  # of a certificate made on loopback
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
 
 class Told(Exception):
@@ -109,15 +46,8 @@ def tell_all_but(passing: str) -> Callable[[dict[str, Any]], None]:
 
 @pytest.fixture(scope="module")
 def life(pulumi: EngineRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    provider = str(Path(__file__).parent / "kubernetes_cluster" / "bin")
-    environment = {**pulumi.environment, "PATH": os.pathsep.join([provider, pulumi.environment["PATH"]])}
-    with control_plane.running(tmp_path_factory.mktemp("kubernetes")) as cluster:
-        for i in range(4):
-            cluster.node(f"gpu-{i}", POOL, HARDWARE)
-        cluster.volume("shared", 1200)
-        made = Life(EngineRunner(pulumi.root, environment), cluster)
-        made.describe()
-        yield made
+    with living(pulumi, tmp_path_factory.mktemp("kubernetes")) as one:
+        yield one
 
 
 @pytest.mark.drill

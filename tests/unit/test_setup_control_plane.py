@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import control_plane
+from tools import control_plane, controllers
 from tools.control_plane import DEFINITIONS, PROGRAMS
 from tools.phases import CommandError, PhaseError, Skipped
 
@@ -61,6 +61,24 @@ def test_what_was_built_is_whole_and_found_the_second_time(checkout: Path, go: d
     assert {file.name for file in folder.iterdir()} == {*PROGRAMS, "stages.yaml", "crds"}
     assert "from" in control_plane.control_plane_phase(checkout, silent)
     assert [each.name for each in folder.parent.iterdir()] == [folder.name]
+
+
+def test_the_controllers_are_kept_with_their_webhooks_beside_it(checkout: Path, go: dict[str, Go]) -> None:
+    (source,) = go["list"]([])
+    for webhooks in controllers.WEBHOOKS.values():
+        file = Path(source, webhooks.files)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"of {webhooks.module}")
+
+    note = controllers.controllers_phase(checkout, silent)
+
+    folder = Path((checkout / ".gpufleet" / "controllers").read_text().strip())
+    assert note == "jobset v0.12.0 and trainer v2.3.0, built from Go modules"
+    assert {file.name for file in folder.iterdir()} == {
+        *controllers.PROGRAMS,
+        *(f"{name}-webhooks.yaml" for name in controllers.PROGRAMS),
+    }
+    assert folder.parent == control_plane.cache(checkout).parent
 
 
 def test_without_go_tests_of_kubernetes_are_skipped(checkout: Path, go: dict[str, Go]) -> None:

@@ -1,0 +1,93 @@
+"""The stack k8s-a100 on a control plane of its own, whose four nodes are played."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from engine_runner import EngineRunner
+from kubernetes_cluster import control_plane
+from kubernetes_cluster.control_plane import ControlPlane
+
+from infra.plan import decide
+from infra.plan.kubernetes import KubernetesPlan
+from infra.spec import load
+from ops.kubernetes import Submission, connected
+from ops.runs import Run
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STACK = "k8s"
+POOL = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "topology.kubernetes.io/zone": "zone-a"}
+HARDWARE = {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+# What rank 0 of the smallest job prints.
+STEP = {"event": "step", "step": 4, "steps": 4, "loss": 0.5, "samples_per_second": 10.0}
+RESULT = {
+    "event": "result",
+    "name": "smoke",
+    "finished": True,
+    "steps": 4,
+    "restarts": 0,
+    "accuracy": None,
+    "seconds": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Life:
+    """The stack on its cluster."""
+
+    pulumi: EngineRunner
+    cluster: ControlPlane
+
+    def describe(self, **changed: Any) -> None:
+        text = (REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml").read_text()
+        asked: dict[str, Any] = yaml.safe_load(text)["config"]["gpufleet:cluster"]
+        asked |= {"kubeconfig": str(self.cluster.kubeconfig), "context": "test", **changed}
+        self.pulumi.write(STACK, **asked)
+
+    @property
+    def plan(self) -> KubernetesPlan:
+        plan = decide(load(self.pulumi.root, STACK))
+        assert isinstance(plan, KubernetesPlan)
+        return plan
+
+    def submission(self, namespace: str = "research", labels: dict[str, str] = POOL) -> Submission:
+        """A plain job, late-1, for nodes with these labels."""
+        plan = self.plan
+        tenant = replace(plan.tenant, form="job", namespace=namespace)
+        plan = replace(plan, tenant=tenant, groups=(replace(plan.groups[0], labels=labels),))
+        folder = self.pulumi.root / ".gpufleet" / "runs" / STACK / "late-1"
+        folder.mkdir(parents=True, exist_ok=True)
+        return Submission(plan, Run(folder), connected(plan))
+
+    def gpufleet(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ops", *arguments],
+            cwd=self.pulumi.root,
+            env={**self.pulumi.environment, "PYTHONWARNINGS": "ignore"},  # of a certificate made on loopback
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@contextmanager
+def living(pulumi: EngineRunner, place: Path) -> Iterator[Life]:
+    """place: a folder for the control plane."""
+    provider = str(Path(__file__).parent / "kubernetes_cluster" / "bin")
+    environment = {**pulumi.environment, "PATH": os.pathsep.join([provider, pulumi.environment["PATH"]])}
+    with control_plane.running(place) as cluster:
+        for i in range(4):
+            cluster.node(f"gpu-{i}", POOL, HARDWARE)
+        cluster.volume("shared", 1200)
+        made = Life(EngineRunner(pulumi.root, environment), cluster)
+        made.describe()
+        yield made
