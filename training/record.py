@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +27,17 @@ class Record(Report):
         lines = kept(path, done)
         replace_text(path, "".join(f"{json.dumps(line)}\n" for line in lines))
         self._evaluated = {line["step"] for line in lines if "accuracy" in line}
-        self._metrics = path.open("a")
+        self._metrics = path.open("ab", buffering=0)
         self._board = board(out / "tensorboard", done) if tensorboard else None
 
     def _write(self, values: dict[str, Any]) -> None:
-        self._metrics.write(json.dumps(values) + "\n")
-        self._metrics.flush()
+        line = json.dumps(values).encode() + b"\n"
+        try:
+            if self._metrics.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            remedy = "the run ends here; make room and start it again"
+            raise OSError(error.errno, f"{error.strerror}: {remedy}", self._metrics.name) from error
 
     def _plot(self, step: int, **values: float) -> None:
         if self._board is not None:

@@ -80,6 +80,19 @@ class FillsUp(Report):
         self.told.append(text)
 
 
+def test_a_run_that_cannot_write_its_metrics_ends_with_what_to_do_and_a_valid_checkpoint(
+    small: Callable[..., Job], disk: Callable[[int], Path]
+):
+    folder = disk(400)
+    job = small(f"out={folder / 'run'}", "steps=200", "checkpoint.every_steps=2")
+
+    with pytest.raises(OSError, match=r"No space left on device: .* make room and start it again: '.*metrics\.jsonl'"):
+        train(job, report=FillsUp(folder))
+    (folder / "ballast").unlink()
+
+    assert train(small(f"out={folder / 'run'}", "steps=6")).steps == 6
+
+
 def test_on_a_full_disk_a_run_goes_on_and_keeps_its_older_checkpoint(
     small: Callable[..., Job], disk: Callable[[int], Path]
 ):
