@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from alicloud_cloud import values
 from alicloud_cloud.cloud import Cloud
-from alicloud_cloud.kinds import CONFIGURATION, INSTANCE, KINDS, MIX, SCALING_GROUP, VPC, VSWITCH
+from alicloud_cloud.kinds import CONFIGURATION, INSTANCE, KINDS, MIX, NODE_POOL, SCALING_GROUP, VPC, VSWITCH
 from cloud_provider import arguments
 from cloud_provider.kinds import Refused
 from cloud_provider.store import Row, Store
+
+GOLDEN = Path(__file__).parents[1] / "unit" / "graph_plan" / "golden"
 
 
 @pytest.fixture
@@ -33,6 +38,30 @@ def test_an_unknown_and_a_missing_argument_are_each_a_line() -> None:
         "imageld: unknown argument; did you mean 'imageId'?",
         "scalingGroupId: missing required argument",
     ]
+
+
+@pytest.mark.parametrize("stack", ["aliyun-a100", "ack-gn7"])
+def test_every_value_of_a_reviewed_plan_is_one_that_the_provider_takes(stack: str) -> None:
+    rows = json.loads((GOLDEN / f"{stack}.json").read_text())["resources"]
+
+    assert [line for row in rows for line in values.problems(row["type"], row["inputs"])] == []
+    assert len(rows) > 40
+
+
+@pytest.mark.parametrize(
+    ("type_", "wrong", "said"),
+    [
+        (CONFIGURATION, {"systemDiskSize": 900}, "systemDiskSize: must be 20..500, not 900"),
+        (INSTANCE, {"httpTokens": "yes"}, "httpTokens: must be optional required, not 'yes'"),
+        (NODE_POOL, {"instanceMetadataOptions": {"httpTokens": "no"}}, "instanceMetadataOptions.httpTokens: must be"),
+        (MIX, {"spotInstanceInterruptionBehavior": "end"}, "spotInstanceInterruptionBehavior: must be stop terminate"),
+    ],
+)
+def test_a_value_that_the_provider_refuses_is_refused(
+    cloud: Cloud, type_: str, wrong: dict[str, object], said: str
+) -> None:
+    with pytest.raises(Refused, match=re.escape(said)):
+        made(cloud, type_, **wrong)
 
 
 def test_a_vswitch_outside_its_vpc_is_refused(cloud: Cloud) -> None:

@@ -13,6 +13,8 @@ from infra.spec.alicloud import AlicloudSpec
 ACK_VERSIONS = ("1.35", "1.36")  # 1.34 ended on 2026-09-30; 1.35 ends on 2027-02-28
 ACK_ERDMA = ("ecs.gn8is", "ecs.ebmgn8is", "ecs.gn8v", "ecs.ebmgn8v")  # that the add-on's page names
 
+CONFIGURATION_ROOT_GIB = 500
+
 
 @rule("nodes-work-together-over-a-fabric", AlicloudPlan, level="warning")
 def nodes_work_together_over_a_fabric(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
@@ -50,6 +52,20 @@ def supercomputer_is_no_fleet(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[V
                 f"cluster.nodes[{i}].type",
                 f"{what} cannot join a Super Computing Cluster; give `count`, without `ack`",
             )
+
+
+@rule("root-fits-its-configuration", AlicloudPlan)
+def root_fits_its_configuration(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """A scaling configuration takes a system disk of 20 to 500 GiB, a launch template and an instance larger ones
+    (terraform-provider-alicloud, resource_alicloud_ess_scaling_configuration.go, `system_disk_size`)."""
+    for i, group in enumerate(plan.groups):
+        capacity = group.capacity
+        configured = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
+        if configured and group.root.size_gib > CONFIGURATION_ROOT_GIB:
+            message = (
+                f"a group with one eRDMA interface or out of a private pool takes at most {CONFIGURATION_ROOT_GIB}"
+            )
+            yield f"cluster.nodes[{i}].root.size_gib", message
 
 
 @rule("uefi-type-has-a-uefi-image", AlicloudPlan, level="warning")

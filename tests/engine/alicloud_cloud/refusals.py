@@ -14,6 +14,7 @@ from typing import Any
 from cloud_provider.kinds import Refused, leaves
 from cloud_provider.store import Store
 
+from alicloud_cloud import values
 from alicloud_cloud.kinds import CONFIGURATION, INSTANCE, MACHINES, NETWORK, VPC, VSWITCH
 
 OURS = {kind.id.partition("-{hex}")[0] for kind in (NETWORK | MACHINES).values() if kind.id.endswith("-{hex}")}
@@ -22,6 +23,8 @@ ID = re.compile(rf"({'|'.join(sorted(prefix for prefix in OURS if ':' not in pre
 
 def check(store: Store, type_: str, inputs: Mapping[str, Any]) -> None:
     """Raises Refused when a resource cannot be made of these inputs."""
+    for line in values.problems(type_, inputs):
+        raise Refused("InvalidParameter", line)
     for id_ in {text for text in leaves(inputs) if ID.fullmatch(text)}:
         if not store.rows("id = ?", id_):
             raise Refused(f"Invalid{id_.partition('-')[0].title()}Id.NotFound", f"{id_} does not exist")

@@ -38,6 +38,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[1].fabric",
         "has no eRDMA; choose one that has, such as ecs.ebmgn7ex.32xlarge",
     ),
+    "root-fits-its-configuration": (
+        {"nodes": group(**A10, root="{size_gib: 900}")},
+        {"nodes": group(**A10, root="{size_gib: 900}", market=POOL)},
+        "error",
+        "nodes[1].root.size_gib",
+        "out of a private pool takes at most 500",
+    ),
     "ssh-is-not-open-to-the-world": (
         {"access": SSH.replace("203.0.113.0/24", "10.0.0.0/8")},
         {"access": SSH.replace("203.0.113.0/24", "0.0.0.0/1, 128.0.0.0/1")},
