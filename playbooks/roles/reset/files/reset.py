@@ -35,6 +35,7 @@ FOLDERS = (
 SIGNATURE = "# Written by gpufleet"
 SIGNED = ("/etc/nccl.conf",)
 GENERATED = ("/etc/cdi/nvidia.yaml", "/usr/sbin/mount.mount-s3", "/usr/sbin/mount.ossfs2", "/usr/sbin/mount.rclone")
+SERVICES = ("nvidia-dcgm-exporter", "nvidia-dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 UNITS = Path("/etc/systemd/system")
 DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
@@ -49,6 +50,9 @@ def packages(names):
     listing = run("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n")
     rows = [line.split() for line in listing.splitlines()]
     found = [name for name, state in rows if state[1] != "n" and re.fullmatch("|".join(names), name)]
+    # a unit that goes on running without its file cannot be loaded when the file is back
+    if services := [name for name in SERVICES if Path("/usr/lib/systemd/system", f"{name}.service").exists()]:
+        run("systemctl", "--quiet", "disable", "--now", *services)
     if found:
         quiet = ("--yes", "--quiet", "--allow-change-held-packages", "--option", "DPkg::Lock::Timeout=300")
         run("apt-get", "purge", *quiet, *found)
