@@ -14,6 +14,11 @@ from gpu_machines import GpuMachine, Hardware, fill, lacking, running
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
+HOLD = """import fcntl, time
+lists = open("/var/lib/apt/lists/lock", "w")
+fcntl.lockf(lists, fcntl.LOCK_EX)
+time.sleep(60)
+"""
 PIN, KEYRING = "/etc/apt/preferences.d/gpufleet-nvidia", "/usr/share/keyrings/gpufleet-cuda.gpg"
 
 
@@ -52,6 +57,18 @@ def test_with_the_pin_everything_is_of_one_version(node: GpuMachine) -> None:
 
 def test_the_name_that_brings_a_driver_along_cannot_be_installed_unasked(node: GpuMachine) -> None:
     assert "no installation candidate" in node.run("apt-get --simulate install cuda", fails=True)
+
+
+def test_another_apt_that_reads_the_lists_is_waited_for(node: GpuMachine) -> None:
+    """As the one that a machine starts by itself at its first boot."""
+    (node.root / "root/hold.py").write_text(HOLD)
+    node.run("apt-get -qq -y remove --allow-change-held-packages nvidia-modprobe")
+    node.run("rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
+    node.run("nohup python3 /root/hold.py > /dev/null 2>&1 &")
+
+    waited = node.play()
+
+    assert waited.code == 0, waited.output
 
 
 def tampered(node: GpuMachine) -> None:

@@ -12,7 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
+LOCK, LOCK_SECONDS = "/var/lib/apt/lists/lock", 300
 GIB = 1024**3
 wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
 locked = re.compile("|".join(names))
@@ -23,6 +25,16 @@ def apt_get(*arguments):
     answer = subprocess.run(["apt-get", *arguments], capture_output=True, text=True, check=False)
     errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")]
     return answer.stdout, errors or ([f"apt-get ended with {answer.returncode}"] if answer.returncode else [])
+
+
+def read_lists():
+    """Reads the package lists anew; the errors. apt waits for no other apt here, and at the first boot there is one."""
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        _, errors = apt_get("update", "--quiet", "--option", "APT::Update::Error-Mode=any")
+        if not any(LOCK in error for error in errors) or time.monotonic() > until:
+            return errors
+        time.sleep(5)
 
 
 def offered(name):
@@ -65,6 +77,6 @@ def rehearsed():
 
 found = rehearsed()
 if found["problems"] or found["remove"]:
-    _, unread = apt_get("update", "--quiet", "--option", "APT::Update::Error-Mode=any")
+    unread = read_lists()
     found = {**found, "problems": unread} if unread else rehearsed()
 print(json.dumps(found))
