@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -212,3 +214,16 @@ def make_package(folder: Path) -> Path:
     (folder / "jobs").mkdir()
     (folder / "jobs/mnist.toml").write_text('name = "mnist"\n')
     return folder
+
+
+def make_lock(folder: Path, name: str) -> Path:
+    """A lock that names one package, which lies beside it and is all but empty."""
+    wheel, about = folder / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as parts:
+        parts.writestr(f"{name}/__init__.py", "")
+        parts.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        parts.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        parts.writestr(f"{about}/RECORD", "")
+    file = folder / f"{name}.txt"
+    file.write_text(f"{name} @ {wheel.as_uri()} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
+    return file

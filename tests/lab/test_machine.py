@@ -1,13 +1,16 @@
-"""gpu_node.yml on a machine without GPUs: logged in as a person, configured as root. With GPUs: test_gpu_stack."""
+"""gpu_node.yml on a machine without GPUs: refused, configured as root, with an environment that it makes by itself."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ssh_hosts import Site, make_package
+from ssh_hosts import Site, make_lock, make_package
 
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_USER, NodeSpec
@@ -68,6 +71,25 @@ def said(site: Site, line: str) -> str:
     return answer.stdout.strip()
 
 
+def system(site: Site) -> Path:
+    """The machine's own root folder."""
+    return site.folder / "nodes/box-1/disk/root"
+
+
+def test_a_distribution_that_no_role_knows_is_refused_in_one_line_and_left_alone(site: Site) -> None:
+    release, mark = system(site) / "usr/lib/os-release", system(site) / "etc/redhat-release"
+    debian = release.read_text()
+    release.write_text('NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n')
+    mark.write_text("Rocky Linux release 9.6 (Blue Onyx)\n")
+
+    refused = site.play("gpu_node.yml")
+    release.write_text(debian)
+    mark.unlink()
+
+    assert (refused.code, refused.changed) == (2, 0), refused.output
+    assert "system: Rocky 9 is none of Debian 12, Debian 13, Ubuntu 22, Ubuntu 24: choose an image" in refused.output
+
+
 def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel(site: Site) -> None:
     first = site.play("gpu_node.yml")
 
@@ -82,3 +104,40 @@ def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel
     second = site.play("gpu_node.yml")
 
     assert (second.code, second.changed) == (0, 0), second.output
+
+
+def archive_of_what_lacks(root: Path, *names: str) -> None:
+    """The distribution's own packages that a machine needs for these, in an archive on its disk."""
+    place = root / "srv/archive"
+    place.mkdir()
+    asked = ["apt-get", "--simulate", f"--option=Dir::State::status={root}/var/lib/dpkg/status", "install", *names]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    lacking = [line.split()[1] for line in told.splitlines() if line.startswith("Inst")]
+    subprocess.run(["apt-get", "--quiet", "download", *lacking], cwd=place, capture_output=True, check=True)
+    index = ""
+    for deb in place.glob("*.deb"):
+        fields = subprocess.run(["dpkg-deb", "--field", deb], capture_output=True, text=True, check=True).stdout
+        body = deb.read_bytes()
+        index += f"{fields}Filename: ./{deb.name}\nSize: {len(body)}\nSHA256: {hashlib.sha256(body).hexdigest()}\n\n"
+    (place / "Packages").write_text(index)
+    (root / "etc/apt/sources.list.d/own.list").write_text("deb [trusted=yes] file:/srv/archive ./\n")
+
+
+def test_a_bare_image_gets_what_makes_environments_and_then_its_own(site: Site, tmp_path: Path) -> None:
+    root = system(site)
+    archive_of_what_lacks(root, "python3-venv", "python3-packaging")
+    lock = make_lock(tmp_path, "torch")
+    lock.write_text(lock.read_text().replace(tmp_path.as_uri(), "file:///srv/wheels"))
+    shutil.copytree(tmp_path, root / "srv/wheels")
+    python = "/opt/gpufleet/venv/bin/python"
+    settings = {
+        "handover": {**site.handover, "environment": {"python": python, "shared": False}},
+        "python_environment_lock": str(lock),
+        "preflight_disk_gib": 0.1,
+    }
+
+    first, second = (site.play("gpu_node.yml", **settings) for _ in range(2))
+
+    assert first.code == 0, first.output
+    assert (second.code, second.changed) == (0, 0), second.output
+    assert said(site, f"{python} -c 'import torch; print(torch.__name__)'") == "torch"

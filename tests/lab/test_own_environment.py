@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
-from ssh_hosts import Played, Site
+from ssh_hosts import Played, Site, make_lock
 
 pytestmark = pytest.mark.drill
-
-
-def lock(folder: Path, name: str) -> Path:
-    """A lock that names one package, which is all but empty."""
-    wheel, about = folder / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(wheel, "w") as parts:
-        parts.writestr(f"{name}/__init__.py", "")
-        parts.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        parts.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        parts.writestr(f"{about}/RECORD", "")
-    file = folder / f"{name}.txt"
-    file.write_text(f"{name} @ {wheel.as_uri()} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
-    return file
 
 
 def play(site: Site, torch: Path, tensorflow: Path) -> Played:
@@ -40,7 +25,7 @@ def play(site: Site, torch: Path, tensorflow: Path) -> Played:
 
 
 def test_a_node_makes_its_environments_once_and_refuses_what_is_not_as_locked(site: Site, tmp_path: Path) -> None:
-    torch, tensorflow = lock(tmp_path, "torch"), lock(tmp_path, "tensorflow")
+    torch, tensorflow = make_lock(tmp_path, "torch"), make_lock(tmp_path, "tensorflow")
     harmed = tmp_path / "harmed.txt"
     harmed.write_text(torch.read_text().replace("sha256:", "sha256:0")[:-2])
 

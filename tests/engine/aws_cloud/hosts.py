@@ -162,6 +162,7 @@ def _mirrors(folder: Path, router: str) -> Iterator[Mirrors]:
     packages = (
         apt_repository.Package(name="python3-boto3", version="1", files=boto),
         apt_repository.Package(name="python3-venv", version="9"),  # an older one breaks python3, which apt then removes
+        apt_repository.Package(name="python3-packaging", version="9"),
     )
     apt_repository.write(folder / "archive", packages, key, "Ubuntu")
     _wheels(folder / "wheels")
