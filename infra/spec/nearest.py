@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 LEAST_LETTERS = 3  # shorter words are like too many
+ELSEWHERE = {"mig": "unknown key; GPUs are cut into slices on nodes of AWS and in pods of Kubernetes alone"}
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -25,6 +26,9 @@ def strays(unknown: Iterable[str], missing: Iterable[str], known: Iterable[str])
     """One (key, message) a mistake among the keys of one mapping: a misspelt key is not also a missing one."""
     missing, known = list(missing), list(known)
     for key in unknown:
+        if key in ELSEWHERE:
+            yield key, ELSEWHERE[key]
+            continue
         meant = nearest(key, missing)
         if meant:
             missing.remove(meant)
