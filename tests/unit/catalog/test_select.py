@@ -119,6 +119,11 @@ def test_a_misspelt_name_is_a_usage_error_with_a_hint() -> None:
     assert refused.value.code == 2
 
 
+def test_a_name_like_no_other_is_told_where_all_are_listed() -> None:
+    with pytest.raises(Failure, match=r"^unknown name 'nope' \(`gpufleet catalog show` lists all\)$"):
+        catalog.show("nope")
+
+
 def test_every_document_of_the_catalogue_survives_json() -> None:
     document = catalog.show()
 
