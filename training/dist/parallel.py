@@ -12,8 +12,6 @@ from training.data.batches import Part
 from training.dist.ranks import Ranks
 from training.precision import Precision
 
-
-
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
