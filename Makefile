@@ -39,7 +39,7 @@ labbench: ## what gpu_node.yml costs on 8 and on 16 machines of the lab
 	@$(BIN)/python tests/bench/lab.py
 
 drill: ## the long fault campaigns
-	@$(SETUP) --tests
+	@$(SETUP) --tests --controllers
 	@$(BIN)/python -m pytest -q -rs -m drill
 
 setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
