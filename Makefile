@@ -48,7 +48,7 @@ setup: ## .venv, the engine and OpenSSH, as `demo` and `test` do first
 policy: ## the environment of the Pulumi policy pack
 	@$(SETUP) --policy-pack
 
-peers: ## the environment of what training is compared with: timm, Hugging Face
+peers: ## the environment of what training is compared with: timm, Hugging Face, Lightning
 	@$(SETUP) --peers
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
