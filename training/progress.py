@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from training.dist import Ranks
@@ -42,6 +42,7 @@ class Tracker:
         found = [progress for records in ranks.gather(records_in(folder)) for progress in records]
         furthest = max(found, key=lambda p: (p.restarts, p.step), default=None)
         self._start = Progress(step=step) if furthest is None else furthest.resumed(step, again=again)
+        self._told = vars(self._start).copy()
         self._began = time.monotonic()
         self._file = None
         if ranks.local_rank == 0:
@@ -50,9 +51,14 @@ class Tracker:
 
     def reached(self, step: int) -> None:
         """Records that this step is done."""
-        self.now = replace(self._start, step=step, seconds=round(self.seconds(), 3))
+        self._told.update(step=step, seconds=round(self.seconds(), 3))
         if self._file is not None:
-            os.pwrite(self._file, json.dumps(vars(self.now)).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
+            os.pwrite(self._file, json.dumps(self._told).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
+
+    @property
+    def now(self) -> Progress:
+        """The run up to the step that was reached last."""
+        return Progress(**self._told)
 
     def seconds(self) -> float:
         """Wall time of the run, over all its starts."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from trained import After, Crash, CrashAt, losses, metrics
 
 from training.checkpoint.digest import of_folder
@@ -180,9 +181,15 @@ def test_saves_by_the_clock(small: Callable[..., Job]):
     assert [int(folder.name[5:]) for folder in sorted((job.out / "checkpoints").iterdir())] == list(range(1, 13))
 
 
-def test_tensorboard_events_are_written_when_asked_for(small: Callable[..., Job]):
-    job = small("tensorboard=true")
+def test_tensorboard_shows_every_report_once_also_after_a_crash(small: Callable[..., Job]):
+    job = small("tensorboard=true", "log_every=1", "checkpoint.every_steps=3")
+    with pytest.raises(Crash):
+        train(job, report=CrashAt(5, saved=3))
 
-    train(job)
+    result = train(job)
 
-    assert list((job.out / "tensorboard").glob("events.out.tfevents.*"))
+    shown = EventAccumulator(str(job.out / "tensorboard")).Reload()
+    plotted = shown.Scalars("train/loss")
+    assert [event.step for event in plotted] == [*range(1, result.steps + 1)]
+    assert [event.value for event in plotted] == pytest.approx(losses(job))
+    assert {"train/lr", "train/samples_per_second", "eval/accuracy", "eval/loss"} <= {*shown.Tags()["scalars"]}
