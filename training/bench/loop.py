@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from statistics import median
 
 from training.bench.figure import BenchError, Figure, spread
 from training.config import Job, load
@@ -35,7 +36,11 @@ def measure(rounds: int) -> Figure:
         what=f"our loop against a bare DDP loop, {RANKS} ranks over gloo",
         value=min(bare) / min(ours),
         goal=GOAL,
-        rows={"ours": spread(ours, STEPS), "bare": spread(bare, STEPS)},
+        rows={
+            "ours": spread(ours, STEPS),
+            "bare": spread(bare, STEPS),
+            "turn by turn": f"{median(b / o for o, b in zip(ours, bare, strict=True)):.3f}, the median of the ratios",
+        },
         settings={
             "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
             "turn": f"{STEPS} steps, our loop reports every {made.log_every}",
