@@ -90,6 +90,6 @@ def table(on: dict[str, str], figures: Sequence[Figure]) -> str:
     lines = ["  ".join(f"{key} {value}" for key, value in on.items())]
     for figure in figures:
         lines += ["", f"{figure.name}: {figure.what}"]
-        lines += [f"  {key:<22}{value}" for key, value in (*figure.rows.items(), *figure.settings.items())]
-        lines += [f"  {'result':<22}{figure.value:.3f}, goal {figure.goal:g} or more: {figure.verdict}"]
+        lines += [f"  {key:<21} {value}" for key, value in (*figure.rows.items(), *figure.settings.items())]
+        lines += [f"  {'result':<21} {figure.value:.3f}, goal {figure.goal:g} or more: {figure.verdict}"]
     return "\n".join(lines)
