@@ -29,9 +29,7 @@ KEYS = {
     "SECRET_ACCESS_KEY": "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
     "SESSION_TOKEN": "ALIBABA_CLOUD_SECURITY_TOKEN",
 }
-AWS_AUTHORITIES = (
-    "AWS_CA_BUNDLE"  # rclone of Debian 12 and older cannot begin with it, and has a word of its own for it
-)
+AWS_AUTHORITIES = "AWS_CA_BUNDLE"  # rclone of Debian 12 cannot begin with it, and has a word of its own for it
 OPTIONS = ["--checksum", "--immutable", "--transfers", "16"]
 
 

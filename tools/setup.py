@@ -38,8 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with alone(root):
             pack = options.tests or options.policy_pack
-            more = {"peers": options.peers, "controllers": options.controllers}
-            code = phases(root, table, tests=options.tests, policy_pack=pack, **more)
+            code = phases(
+                root,
+                table,
+                tests=options.tests,
+                policy_pack=pack,
+                peers=options.peers,
+                controllers=options.controllers,
+            )
             text = table.save(root / ".gpufleet" / "setup.json")
     except KeyboardInterrupt:
         say(

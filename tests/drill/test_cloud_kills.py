@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -20,10 +19,6 @@ import aws_life  # pyright: ignore[reportMissingImports]: conftest.py finds it
 import pytest
 from cloud_life import Life  # pyright: ignore[reportMissingImports]: conftest.py finds it
 from engine_runner import EngineRunner  # pyright: ignore[reportMissingImports]: conftest.py finds it
-
-from ops import engine
-from ops.failure import Failure
-from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SEEDS = range(100, 130)  # a kill each, every third time two
@@ -93,20 +88,8 @@ class Campaign:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRunner:
-    for name in [name for name in os.environ if name.startswith("PULUMI_")]:
-        monkeypatch.delenv(name)
-    try:
-        found = engine.binary(Project(REPOSITORY))
-    except Failure as missing:
-        pytest.skip(str(missing))
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / ".gpufleet" / "pulumi").mkdir(parents=True)
-    (tmp_path / ".gpufleet" / "engine").write_text(str(found))
-    shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
-    for name in ("infra", ".venv"):
-        (tmp_path / name).symlink_to(REPOSITORY / name)
-    return EngineRunner(root=tmp_path, environment=engine.environment(Project(tmp_path)))
+def project(tmp_path: Path) -> EngineRunner:
+    return EngineRunner.on_a_project(tmp_path)
 
 
 def processes(leader: int, name: bytes) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -13,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from infra.clouds.local import site
+from ops import engine
+from ops.failure import Failure
 from ops.project import Project
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,24 @@ class EngineRunner:
 
     root: Path
     environment: dict[str, str]
+
+    @classmethod
+    def on_a_project(cls, root: Path) -> EngineRunner:
+        """With the project's program in an empty folder; nothing of the caller's own Pulumi gets through."""
+        try:
+            found = engine.binary(Project(REPOSITORY))
+        except Failure as missing:
+            pytest.skip(str(missing))
+        (root / "stacks").mkdir()
+        (root / ".gpufleet").mkdir()
+        (root / ".gpufleet" / "engine").write_text(str(found))
+        shutil.copy(REPOSITORY / "Pulumi.yaml", root)
+        for name in ("infra", ".venv"):
+            (root / name).symlink_to(REPOSITORY / name)
+        with pytest.MonkeyPatch.context() as caller:
+            for name in [name for name in os.environ if name.startswith("PULUMI_")]:
+                caller.delenv(name)
+            return cls(root=root, environment=engine.environment(Project(root)))
 
     def site(self, stack: str) -> Path:
         return Project(self.root).site(stack)

@@ -17,7 +17,7 @@ from kubernetes_life import RESULT, STACK, STEP, Life, living
 pytestmark = [
     pytest.mark.drill,
     pytest.mark.skipif(
-        None in (control_plane.programs(), controllers.programs()),
+        None in (control_plane.programs(), control_plane.programs("controllers")),
         reason="no controllers were built: `python -m tools.setup --tests --controllers`, with Go",
     ),
     pytest.mark.filterwarnings("ignore:Unverified HTTPS request"),  # of a certificate made on loopback

@@ -17,7 +17,7 @@ T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 HOLD = """import fcntl, time
 lists = open("/var/lib/apt/lists/lock", "w")
 fcntl.lockf(lists, fcntl.LOCK_EX)
-time.sleep(60)
+time.sleep(60)  # longer than a play needs to come to the lists
 """
 PIN, KEYRING = "/etc/apt/preferences.d/gpufleet-nvidia", "/usr/share/keyrings/gpufleet-cuda.gpg"
 
@@ -64,7 +64,7 @@ def test_another_apt_that_reads_the_lists_is_waited_for(node: GpuMachine) -> Non
     (node.root / "root/hold.py").write_text(HOLD)
     node.run("apt-get -qq -y remove --allow-change-held-packages nvidia-modprobe")
     node.run("rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
-    node.run("nohup python3 /root/hold.py > /dev/null 2>&1 &")
+    node.run("systemd-run --quiet python3 /root/hold.py")
 
     waited = node.play()
 

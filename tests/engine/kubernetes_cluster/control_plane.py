@@ -66,9 +66,9 @@ class ControlPlane:
         self.api.apply({**body, "status": status}, part="status")
 
 
-def programs() -> Path | None:
+def programs(of: str = "control-plane") -> Path | None:
     """The folder of the built programs; None where set-up has not built them."""
-    told = REPOSITORY / ".gpufleet" / "control-plane"
+    told = REPOSITORY / ".gpufleet" / of
     folder = Path(told.read_text().strip()) if told.is_file() else None
     return folder if folder and folder.is_dir() else None
 

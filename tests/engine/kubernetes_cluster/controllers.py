@@ -15,24 +15,17 @@ from typing import Any
 
 import yaml
 
-from kubernetes_cluster.control_plane import REPOSITORY, ControlPlane, free_ports
+from kubernetes_cluster.control_plane import ControlPlane, free_ports, programs
 
 READY_SECONDS = 60.0
 GROUPS = {"jobset": "config.jobset.x-k8s.io", "trainer": "config.trainer.kubeflow.org"}
 CERTIFICATES = {"jobset": "internalCertManagement", "trainer": "certManagement"}
 
 
-def programs() -> Path | None:
-    """The folder of the built controllers; None where set-up has not built them."""
-    told = REPOSITORY / ".gpufleet" / "controllers"
-    folder = Path(told.read_text().strip()) if told.is_file() else None
-    return folder if folder and folder.is_dir() else None
-
-
 @contextmanager
 def running(cluster: ControlPlane) -> Iterator[None]:
     """Both controllers, as processes of this computer that the API server reaches by URL."""
-    built = programs()
+    built = programs("controllers")
     assert built is not None
     pair = cluster.folder / "k8s-webhook-server" / "serving-certs"  # where both look for it, below TMPDIR
     pair.mkdir(parents=True)

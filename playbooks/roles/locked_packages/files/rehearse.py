@@ -34,7 +34,7 @@ def read_lists():
         _, errors = apt_get("update", "--quiet", "--option", "APT::Update::Error-Mode=any")
         if not any(LOCK in error for error in errors) or time.monotonic() > until:
             return errors
-        time.sleep(5)
+        time.sleep(5)  # no event tells that a lock is free, and to wait in line for it would take it from apt
 
 
 def offered(name):
