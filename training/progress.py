@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.dist import Ranks
@@ -42,7 +42,8 @@ class Tracker:
         found = [progress for records in ranks.gather(records_in(folder)) for progress in records]
         furthest = max(found, key=lambda p: (p.restarts, p.step), default=None)
         self._start = Progress(step=step) if furthest is None else furthest.resumed(step, again=again)
-        self._told = vars(self._start).copy()
+        counts = f'"restarts": {self._start.restarts}, "lost_steps": {self._start.lost_steps}'
+        self._form = f'{{{counts}, "step": %d, "seconds": %.3f}}'  # filled in at every step: json.dumps takes longer
         self._began = time.monotonic()
         self._file = None
         if ranks.local_rank == 0:
@@ -51,14 +52,15 @@ class Tracker:
 
     def reached(self, step: int) -> None:
         """Records that this step is done."""
-        self._told.update(step=step, seconds=round(self.seconds(), 3))
+        self._reached = step, self.seconds()
         if self._file is not None:
-            os.pwrite(self._file, json.dumps(self._told).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
+            os.pwrite(self._file, (self._form % self._reached).ljust(WIDTH_BYTES - 1).encode() + b"\n", 0)
 
     @property
     def now(self) -> Progress:
         """The run up to the step that was reached last."""
-        return Progress(**self._told)
+        step, seconds = self._reached
+        return replace(self._start, step=step, seconds=round(seconds, 3))
 
     def seconds(self) -> float:
         """Wall time of the run, over all its starts."""

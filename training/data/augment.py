@@ -16,7 +16,7 @@ from training.data.order import Indices, counters
 from training.wanted.data import Augment
 
 # streams of random bits: each change draws from its own
-SHIFT, WARP, FLIP, BRIGHTNESS, CONTRAST, SATURATION, MIX, SHARE, PLACE, CROP, DROPOUT, RANDAUGMENT = range(12)
+SHIFT, WARP, FLIP, BRIGHTNESS, CONTRAST, SATURATION, MIX, SHARE, PLACE, CROP, RANDAUGMENT = range(11)
 Read = Callable[[Indices], tuple[Tensor, Tensor]]
 
 

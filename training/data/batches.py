@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from training.config import Job
-from training.data.augment import DROPOUT, Draw
+from training.data.augment import Draw
 from training.data.images import ImageSet
-from training.data.order import Indices, global_batch, share
+from training.data.order import Indices, drawn, global_batch, share
 from training.data.text import TextSet
 
 T = TypeVar("T")
@@ -55,13 +54,10 @@ class Batches:
             yield self.part(step, indices[start : start + size], last=start + size >= len(indices))
 
     def part(self, step: int, indices: Indices, *, last: bool) -> Part:
-        draw = Draw(self.seed, step)
-        inputs, labels = self.source.training(draw, indices)
+        inputs, labels = self.source.training(Draw(self.seed, step), indices)
         if inputs.ndim == 4:  # images; tokens have no layout to choose
             inputs = inputs.contiguous(memory_format=self.memory_format)
-        return Part(
-            inputs=inputs, labels=labels, last=last, seed=int(draw.bits(DROPOUT, indices[:1])[0] >> np.uint64(1))
-        )
+        return Part(inputs=inputs, labels=labels, last=last, seed=drawn(self.seed, step, int(indices[0])))
 
 
 @contextmanager

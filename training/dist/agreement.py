@@ -6,7 +6,7 @@ import time
 
 from training.dist.ranks import Ranks, Vote
 
-VOTE_SECONDS = 0.25  # a spot notice gives two minutes; a message to every rank costs up to a millisecond
+VOTE_SECONDS = 0.5  # a spot notice gives two minutes; a message to every rank costs up to a millisecond
 
 
 class Agreement:

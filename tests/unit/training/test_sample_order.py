@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from training.data.order import counters, global_batch, permutation, share
+from training.data.order import counters, drawn, global_batch, permutation, share
 
 SAMPLES, BATCH, SEED = 100, 24, 7
 
@@ -41,3 +43,8 @@ def test_a_samples_random_bits_do_not_depend_on_its_batch():
     assert counters(SEED, 5, np.array([17, 3])).tolist() == together[[17, 3]].tolist()
     assert len(set(together.tolist())) == 50
     assert counters(SEED, 6, np.arange(50)).tolist() != together.tolist()
+
+
+def test_what_a_model_draws_from_differs_by_seed_step_and_sample_and_is_the_same_on_every_machine():
+    assert drawn(1, 0, 7) == 3971410294624460766
+    assert len({drawn(*which) for which in itertools.product(range(5), repeat=3)}) == 125
