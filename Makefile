@@ -16,6 +16,7 @@ demo: ## set up, make two nodes on this computer, train MNIST on them
 	@$(SETUP)
 	@$(BIN)/python -m ops.demo
 
+test: export PYTHONDONTWRITEBYTECODE := # empty: every worker would rewrite all asserts at every run
 test: ## set up, run every test this computer can run; the others say why not
 	@$(SETUP) --tests
 	@$(BIN)/python -m pytest -q -rs -m "not drill" $(SPREAD)
