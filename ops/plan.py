@@ -77,8 +77,9 @@ def text(planned: Planned) -> str:
         ("month", month_line(decided.cost, planned.file.spec.budget)),
     ]
     lines = [decided.headline, "", *(f"  {name:<12} {value}" for name, value in rows if value)]
+    count = sum(row["custom"] for row in document["resources"])  # components are names for what is in them
     picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
-    return "\n".join([*lines, f"  {len(document['resources'])} resources · nothing created · {picture}"])
+    return "\n".join([*lines, f"  {count} resources · nothing created · {picture}"])
 
 
 def finding_line(planned: Planned, finding: dict[str, str]) -> str:
