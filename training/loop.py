@@ -254,6 +254,7 @@ class Run:
             device=device_name(self.ranks.device),
             compute=self.mode.compute,
             channels_last=self.mode.channels_last,
+            trial_seconds=self.mode.trial_seconds,
             versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         self.record.result(result)

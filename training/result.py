@@ -17,6 +17,7 @@ class Result:
 
     steps: done so far. digest: sha256 over all tensors by name. loss: of the last reported step, None where no step was
     left to do. lost_steps: done, lost with a crash and done again. seconds: wall time over all starts.
+    trial_seconds: of the trial that chose compute and channels_last, None where the job named them.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Result:
     device: str
     compute: str
     channels_last: bool
+    trial_seconds: float | None
     versions: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +25,22 @@ from training.objective import cross_entropy
 from training.precision import Precision
 from training.result import replace_text
 
-SECONDS = 3.0  # of the whole trial
-ROUNDS = 3  # timed ones at least, after one that warms up
+SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
+PASS_SECONDS = 0.1  # of a pass: the batch is cut to what takes so long
+ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
+ROUNDS = 5  # in which the modes that are left take turns
+SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes no turns
 GAIN = 0.97  # a mode must take less than this share of the plain mode's time: noise must not make it slower
+CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # instructions of x86 and Arm; emulated it is never faster
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mode:
-    """What a step computes with, and the layout of images."""
+    """What a step computes with, and the layout of images. trial_seconds: of the trial that chose it, if one did."""
 
     compute: str
     channels_last: bool
+    trial_seconds: float | None = field(default=None, compare=False)
 
     @property
     def memory_format(self) -> torch.memory_format:
@@ -51,12 +58,14 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
     path = job.out / "compute.json"
     known = next((mode for mode in ranks.gather(read(path)) if mode), None)
     if known is None:
+        began = time.perf_counter()
         samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))
         inputs, targets = data.training(Draw(job.seed, 0), np.arange(samples))
         modes = candidates(ranks.device, images=inputs.ndim == 4)
         mine = trial(job, model, inputs, targets, modes, ranks.device)
-        slowest = [max(times) for times in zip(*ranks.gather(mine), strict=True)]
-        known = chosen(modes, slowest)
+        told = ranks.gather((mine, time.perf_counter() - began))
+        slowest = [max(times) for times in zip(*(times for times, _ in told), strict=True)]
+        known = replace(chosen(modes, slowest), trial_seconds=round(max(seconds for _, seconds in told), 3))
     if ranks.local_rank == 0:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, json.dumps(asdict(known)) + "\n")
@@ -75,39 +84,52 @@ def read(path: Path) -> Mode | None:
 
 
 def candidates(device: torch.device, *, images: bool) -> list[Mode]:
-    """The modes worth trying, the plain one first; fp16 only where the device has no bf16."""
-    computes = ["fp32", "bf16"]
+    """The modes worth trying: the plain one first, then in the order of their prospects, since time may run out."""
     if device.type == "cuda":
         half = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-        computes = ["fp32", "tf32", half]
-    formats = (False, True) if images else (False,)
-    return [Mode(compute=compute, channels_last=last) for compute in computes for last in formats]
+        computes = [half, "tf32", "fp32"]
+    else:
+        able = torch.cpu.get_capabilities()
+        computes = ["fp32", *(["bf16"] if any(able.get(name) for name in CPU_BF16) else [])]
+    formats = (True, False) if images else (False,)
+    others = [Mode(compute=compute, channels_last=last) for last in formats for compute in computes]
+    return [PLAIN, *(mode for mode in others if mode != PLAIN)]
 
 
 def trial(
     job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, modes: list[Mode], device: torch.device
 ) -> list[float]:
-    """Least seconds of a forward and backward pass in each mode, taking turns, within SECONDS altogether.
+    """Least seconds of a forward and backward pass in each mode; infinite for one that was not reached.
 
-    The batch is cut until the first round fits: so a model that takes seconds a step is tried on a few samples. The
-    model is left as it was.
+    The plain mode is first, so when time runs out nothing slower is chosen. The batch grows from a sample or two as far
+    as a pass takes PASS_SECONDS; where that first pass takes longer than SECONDS, it is all of the trial, and the plain
+    mode stays. The model is not touched: a copy is tried.
     """
     end = time.monotonic() + SECONDS
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    one = min(timed(job, model, inputs[:1], targets[:1], PLAIN, device) for _ in range(2))
-    count = max(1, min(len(inputs), int((end - time.monotonic()) / one / len(modes) / (ROUNDS + 1))))
-    inputs, targets = inputs[:count], targets[:count]
-    least = dict.fromkeys(modes, float("inf"))
-    for turn in range(ROUNDS + 1):
-        if turn > 1 and time.monotonic() > end:
-            break
-        for mode in modes:
-            seconds = timed(job, model, inputs, targets, mode, device)
-            if turn:  # the first warms up: kernels are chosen, memory is taken
-                least[mode] = min(least[mode], seconds)
-    model.to(memory_format=torch.contiguous_format)
-    model.load_state_dict(before)
-    return list(least.values())
+    tried = deepcopy(model)
+    least = dict.fromkeys(modes, inf)
+
+    def run(mode: Mode, count: int, expected: float) -> float:
+        """Seconds of a pass; infinite, and no pass, where it is not expected to end in time."""
+        if time.monotonic() + expected > end:
+            return inf
+        return timed(job, tried, inputs[:count], targets[:count], mode, device)
+
+    def look(mode: Mode, count: int, expected: float) -> float:
+        """Seconds of a second pass: the first warms up, since kernels are chosen and memory is taken."""
+        return run(mode, count, run(mode, count, expected))
+
+    count, most = 0, 1 if len(inputs) == 1 or inputs.shape[-1] >= ONE_ALONE else 2
+    while most >= 2 * count:
+        count = most
+        least[PLAIN] = look(PLAIN, count, 0)
+        most = min(len(inputs), int(count * PASS_SECONDS / least[PLAIN]))
+    for mode in modes[1:]:
+        least[mode] = look(mode, count, 2 * least[PLAIN])
+    left = [mode for mode in modes if least[mode] <= SLOWER * least[PLAIN]]
+    for mode in left * (ROUNDS if len(left) > 1 else 0):
+        least[mode] = min(least[mode], run(mode, count, least[mode]))
+    return [*least.values()]
 
 
 def timed(job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, mode: Mode, device: torch.device) -> float:

@@ -6,18 +6,24 @@ import json
 from collections.abc import Callable
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 from trained import After
 
 from training import data, models, trial
 from training.checkpoint.digest import digest
 from training.config import Job
+from training.data.augment import Draw
 from training.dist import connect
 from training.loop import train
 from training.trial import PLAIN, Mode, candidates, chosen
 
 BF16 = Mode(compute="bf16", channels_last=True)
+MODES = [Mode(compute=compute, channels_last=last) for compute in ("fp32", "bf16") for last in (False, True)]
+CPU = torch.device("cpu")
+PROMISED_SECONDS = 3.0
 
 
 def test_the_fastest_mode_is_chosen_only_where_it_is_clearly_faster():
@@ -27,7 +33,7 @@ def test_the_fastest_mode_is_chosen_only_where_it_is_clearly_faster():
 
 
 def test_text_has_no_layout_to_choose():
-    assert {mode.channels_last for mode in candidates(torch.device("cpu"), images=False)} == {False}
+    assert {mode.channels_last for mode in candidates(CPU, images=False)} == {False}
 
 
 def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
@@ -42,22 +48,69 @@ def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
     assert digest(model.state_dict()) == before
 
 
-@pytest.mark.parametrize("seconds_a_sample", [0.0001, 0.02, 0.15])
-def test_the_trial_keeps_its_time(seconds_a_sample: float, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
-    clock = 0.0
+@pytest.fixture
+def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[float], float]]:
+    """Tries 64 samples on a machine where a pass takes `fixed` seconds and so many more a sample, the first pass in a
+    mode twice that, and any mode but the plain one so many times as long."""
 
-    def timed(job: Job, model: object, inputs: torch.Tensor, *_: object) -> float:
-        nonlocal clock
-        clock += len(inputs) * seconds_a_sample
-        return len(inputs) * seconds_a_sample
+    def tried(a_sample: float, *, fixed: float = 0.0, others: float = 1.0) -> tuple[list[float], float]:
+        clock, known = 0.0, set()
 
-    monkeypatch.setattr(trial, "timed", timed)
-    monkeypatch.setattr(trial, "time", SimpleNamespace(monotonic=lambda: clock))
-    modes = candidates(torch.device("cpu"), images=True)
+        def timed(job: Job, model: object, inputs: torch.Tensor, targets: object, mode: Mode, device: object) -> float:
+            nonlocal clock
+            took = (fixed + len(inputs) * a_sample) * (1 if mode in known else 2) * (1 if mode == PLAIN else others)
+            known.add(mode)
+            clock += took
+            return took
 
-    trial.trial(small(), torch.nn.Linear(1, 1), torch.zeros(64, 1), torch.zeros(64), modes, torch.device("cpu"))
+        monkeypatch.setattr(trial, "timed", timed)
+        monkeypatch.setattr(trial, "time", SimpleNamespace(monotonic=lambda: clock))
+        return trial.trial(small(), nn.Identity(), torch.zeros(64, trial.ONE_ALONE), torch.zeros(64), MODES, CPU), clock
 
-    assert clock <= trial.SECONDS
+    return tried
+
+
+@pytest.mark.parametrize("others", [0.5, 2.0])
+@pytest.mark.parametrize("a_sample", [0.0001, 0.02, 0.1, 0.15, 0.3, 0.6])
+def test_the_trial_keeps_its_time(a_sample: float, others: float, machine: Callable[..., tuple[list[float], float]]):
+    assert machine(a_sample, others=others)[1] <= PROMISED_SECONDS
+
+
+@pytest.mark.parametrize("a_sample", [0.0001, 0.02, 0.1])
+def test_every_mode_of_a_usual_model_is_tried(a_sample: float, machine: Callable[..., tuple[list[float], float]]):
+    plain, *others = machine(a_sample, others=0.5)[0]
+
+    assert others == pytest.approx([plain / 2] * len(others))
+
+
+def test_a_model_too_slow_for_the_trial_stays_in_the_plain_mode(machine: Callable[..., tuple[list[float], float]]):
+    seconds, took = machine(4.0, others=0.5)
+
+    assert took == 8.0  # the first pass, of one sample
+    assert chosen(MODES, seconds) == PLAIN
+
+
+def test_a_device_whose_passes_all_take_as_long_is_tried_with_the_whole_batch(
+    machine: Callable[..., tuple[list[float], float]],
+):
+    assert machine(0.0001, fixed=0.01)[0][0] == pytest.approx(0.01 + 64 * 0.0001)
+
+
+def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: Callable[..., Job]):
+    job = small("model={kind='resnet18'}", "precision.compute=auto")
+    found = data.load(job)
+    inputs, targets = found.training(Draw(1, 0), np.arange(2))
+
+    assert min(trial.trial(job, models.build(job, found), inputs, targets, MODES[:1], CPU)) > 0
+
+
+def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(monkeypatch: pytest.MonkeyPatch):
+    def computes(**able: bool) -> set[str]:
+        monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
+        return {mode.compute for mode in candidates(CPU, images=True)}
+
+    assert computes(avx2=True, avx512_bf16=False, amx_bf16=False) == {"fp32"}
+    assert computes(avx2=True, avx512_bf16=True, amx_bf16=False) == {"fp32", "bf16"}
 
 
 def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
@@ -70,10 +123,12 @@ def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeyp
 
     assert (stopped.finished, finished.finished) == (False, True)
     assert (finished.compute, finished.channels_last) == ("bf16", True)
-    assert json.loads((job.out / "result.json").read_text())["compute"] == "bf16"
+    told = json.loads((job.out / "result.json").read_text())
+    assert told["compute"] == "bf16"
+    assert 0 < told["trial_seconds"] == stopped.trial_seconds
 
 
 def test_without_auto_the_jobs_own_mode_stands(small: Callable[..., Job]):
     result = train(small("steps=1", "precision.compute=bf16", "model.channels_last=false"))
 
-    assert (result.compute, result.channels_last) == ("bf16", False)
+    assert (result.compute, result.channels_last, result.trial_seconds) == ("bf16", False, None)
