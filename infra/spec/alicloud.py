@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_validator
 
 from infra.catalog import FabricNeed
 from infra.spec.alicloud_market import Market, OnDemandMarket
-from infra.spec.aws_eks import KubernetesVersion
+from infra.spec.aws_eks import in_quotes
 from infra.spec.cluster import Section, at_least_one, unique_names
 from infra.spec.kubernetes import OwnTenancy
 from infra.spec.nearest import hint
@@ -60,6 +60,12 @@ InstanceTypeName = Annotated[str, AfterValidator(_instance_type)]
 ImageId = Annotated[
     str, AfterValidator(like(r"m-[0-9a-z]{20}|[\w.]+\.vhd", "image such as ubuntu_24_04_x64_20G_alibase_20260916.vhd"))
 ]
+AckVersion = Annotated[
+    str,
+    BeforeValidator(in_quotes),
+    AfterValidator(like(r"1\.\d{2}(\.\d+-aliyun\.\d+)?", 'version such as "1.35" or "1.35.2-aliyun.1"')),
+]
+LEAST_GIB = {"PL2": 461, "PL3": 1261}  # ECS API, RunInstances, SystemDisk.Size
 
 
 class Root(Section):
@@ -67,6 +73,12 @@ class Root(Section):
 
     size_gib: Annotated[int, Strict(), Field(ge=20, le=2048)]
     level: Literal["PL0", "PL1", "PL2", "PL3"] = "PL1"
+
+    @model_validator(mode="after")
+    def _is_large_enough(self) -> Root:
+        if self.size_gib < (least := LEAST_GIB.get(self.level, 0)):
+            raise Contradiction([(("size_gib",), f"a disk of {self.level} has at least {least} GiB")])
+        return self
 
 
 class AlicloudNodes(Counted):
@@ -99,11 +111,12 @@ class AlicloudNodes(Counted):
 class Ack(Section):
     """Node pools of a managed cluster of ACK, in place of scaling groups. Its API is reached from the VPC alone.
 
-    The provider can open it to the internet, and to nobody by name: so nothing here does. tenant: whose objects and
-    charts the stack puts into the cluster, None for nobody's.
+    The provider can open it to the internet, and to nobody by name: so nothing here does. version: a minor one is the
+    newest release of it at each `up`; a whole one stays. tenant: whose objects and charts the stack puts into the
+    cluster, None for nobody's.
     """
 
-    version: KubernetesVersion
+    version: AckVersion
     tenant: OwnTenancy | None = None
 
 

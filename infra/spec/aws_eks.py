@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 PRINCIPAL = r"arn:aws:iam::\d{12}:(role|user)/[\w+=,.@/-]+"
 
 
-def _version(value: Any) -> Any:
+def in_quotes(value: Any) -> Any:
+    """A version that is a text. Raises ValueError for the number that YAML takes it for."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError(f'{shown(value)} is a number; write it in quotes, such as "1.35", or 1.40 would be 1.4')
     return value
@@ -33,7 +34,7 @@ def _principal(text: str) -> str:
 
 
 KubernetesVersion = Annotated[
-    str, BeforeValidator(_version), AfterValidator(like(r"1\.\d{2}", 'version of Kubernetes such as "1.35"'))
+    str, BeforeValidator(in_quotes), AfterValidator(like(r"1\.\d{2}", 'version of Kubernetes such as "1.35"'))
 ]
 PrincipalArn = Annotated[str, AfterValidator(_principal)]
 

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 from alicloud_cloud import values
 from alicloud_cloud.cloud import Cloud
-from alicloud_cloud.kinds import CONFIGURATION, INSTANCE, KINDS, MIX, NODE_POOL, SCALING_GROUP, VPC, VSWITCH
+from alicloud_cloud.kinds import (
+    CLUSTER,
+    CONFIGURATION,
+    INSTANCE,
+    KINDS,
+    MIX,
+    NODE_POOL,
+    SCALING_GROUP,
+    TEMPLATE,
+    VPC,
+    VSWITCH,
+)
 from cloud_provider import arguments
 from cloud_provider.kinds import Refused
 from cloud_provider.store import Row, Store
@@ -96,6 +107,26 @@ def test_two_eris_need_cards_and_queue_pairs_of_their_own(
 ) -> None:
     with pytest.raises(Refused, match=said):
         made(cloud, INSTANCE, **first, networkInterfaces=second)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"version": "1.35", "addons": [{"name": "terway-eniip"}]}, "1.35 is no release of ACK"),
+        ({"version": "1.35.2-aliyun.1", "addons": [{"name": "csi-plugin"}]}, "need the network plug-in"),
+    ],
+)
+def test_a_cluster_is_of_a_release_and_born_with_its_network(cloud: Cloud, asked: dict[str, object], said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        made(cloud, CLUSTER, **asked)
+
+
+def test_machines_of_a_template_have_the_tags_that_it_has_for_them(cloud: Cloud) -> None:
+    template = made(cloud, TEMPLATE, launchTemplateName="a", tags={"gpufleet:group": "a"})
+
+    made(cloud, MIX, launchTemplateId=template.id, totalTargetCapacity="2")
+
+    assert [row.tags for row in cloud.store.of(INSTANCE)] == [{"gpufleet:group": "a"}] * 2
 
 
 def test_a_mix_that_is_not_told_to_end_its_machines_leaves_them_behind(cloud: Cloud) -> None:

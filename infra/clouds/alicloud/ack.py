@@ -2,12 +2,13 @@
 
 Sources: pulumi-alicloud 4.0.0, cs.ManagedKubernetes (without a word its API has an address of the internet, a NAT
 gateway of its own comes along, and `addons` are read only once) and cs.NodePool (a pool of managed nodes knows a key
-pair and no password; its number of nodes is a text).
+pair and no password; its number of nodes is a text); CS API, CreateCluster.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, Pool, Spot
 
 LOGS = ["apiserver", "kcm", "scheduler", "ccm"]
 LOG_DAYS = "30"
+INGRESS = "nginx-ingress-controller"  # which would come with a balancer of the internet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Ack(ComponentResource):
         cluster = cs.ManagedKubernetes(
             f"{name}-cluster",
             name=plan.name,
-            version=plan.version,
+            version=self._release(plan.version),
             cluster_spec=plan.spec,
             vswitch_ids=subnets,
             pod_vswitch_ids=subnets,
@@ -65,19 +67,28 @@ class Ack(ComponentResource):
             audit_log_config={"enabled": True},
             deletion_protection=False,
             skip_set_certificate_authority=True,
+            addons=[*({"name": each.name} for each in plan.addons if each.born), {"name": INGRESS, "disabled": True}],
             tags=args.tags,
             opts=mine,
         )
         self.cluster_id = cluster.id
         self._args = args
         plain = [self._pool(group, ()) for group in args.groups if group.gpu is None]
-        addons = [self._addon(addon.name, addon.settings, plain) for addon in plan.addons]
+        addons = [self._addon(each.name, each.settings, plain) for each in plan.addons if not each.born]
         pools = [self._pool(group, addons) for group in args.groups if group.gpu is not None]
         if plan.tenant is not None:
             server = cluster.connections.apply(lambda ways: (ways[0].api_server_intranet or "") if ways else "")
             login = self._login(server, [*plain, *addons, *pools])
             Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login), mine)
         self.register_outputs({"cluster_id": self.cluster_id})
+
+    def _release(self, version: str) -> Input[str]:
+        """What ACK calls a version: 1.35 is the newest 1.35.x-aliyun.y; one that is whole already stays what it is."""
+        if version.count(".") > 1:
+            return version
+        mine = InvokeOutputOptions(parent=self)
+        told = cs.get_kubernetes_version_output(cluster_type="ManagedKubernetes", profile="Default", opts=mine)
+        return told.metadatas.apply(lambda known: newest(version, [each.version for each in known]))
 
     def _login(self, server: Output[str], after: Sequence[CustomResource]) -> Output[str]:
         """Of the credential that ACK gives out, only the certificate authority is taken: the rest runs out, and is new
@@ -131,3 +142,9 @@ class Ack(ComponentResource):
             compensate_with_on_demand=None if spot is None else spot.fallback is not None,
             opts=ResourceOptions(parent=self, depends_on=list(after)),
         )
+
+
+def newest(version: str, released: Sequence[str]) -> str:
+    """The newest release of a minor version; the version itself where there is none, which ACK then refuses."""
+    own = [each for each in released if each.startswith(f"{version}.")]
+    return max(own, key=lambda each: [int(part) for part in re.findall(r"\d+", each)], default=version)

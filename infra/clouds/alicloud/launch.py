@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pulumi import Input, Output, ResourceOptions
 from pulumi_alicloud import ecs, ess
 
+from infra.clouds.tags import LOGICAL_NAME
 from infra.plan.alicloud import AlicloudGroupPlan, Eri, Spot
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ def machine(name: str, args: LaunchArgs, opts: ResourceOptions) -> ecs.Instance:
 
 
 def template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ecs.EcsLaunchTemplate:
-    """A launch template, its newest version the default one. It knows no eRDMA and no private pool."""
+    """A launch template, its newest version the default one. It knows no eRDMA and no private pool.
+
+    Its `tags` are those of the machines; by its own it is found again, after a deployment that was killed.
+    """
     plan, root, spot = args.plan, args.plan.root, _spot(args.plan)
     return ecs.EcsLaunchTemplate(
         name,
@@ -119,6 +123,7 @@ def template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ecs.EcsLaunc
         user_data=args.user_data,
         update_default_version_number=True,
         tags=args.tags,
+        template_tags={**args.tags, LOGICAL_NAME: name},
         spot_strategy=spot and spot.strategy,
         spot_duration=spot and str(spot.protected_hours),
         spot_price_limit=spot and spot.max_price_cny_per_hour,

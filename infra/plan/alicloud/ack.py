@@ -1,8 +1,9 @@
 """A cluster of ACK, decided: its control plane and its add-ons.
 
 Sources: ACK User Guide, "Use eRDMA in ACK" (the add-on, its order, and that GPU nodes take the driver that it calls
-`ofed`), "Terway", "Cluster specifications" (gang scheduling and GPU topology need Pro); pulumi-alicloud 4.0.0,
-cs.ManagedKubernetes (its own `addons` are read when it is made, and never again: add-ons are resources of their own).
+`ofed`), "Terway", "Cluster specifications" (gang scheduling and GPU topology need Pro); CS API, CreateCluster, `addons`
+(the network plug-in and the one for volumes, which is two); pulumi-alicloud 4.0.0, cs.ManagedKubernetes (pod vSwitches
+want terway-eniip among its own `addons`, which are read when it is made, and never again).
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from infra.spec.alicloud import AlicloudSpec
 from infra.spec.kubernetes import Components
 
 SERVICES = "172.21.0.0/20"  # ACK's own proposal
-TERWAY = AddonPlan(name="terway-eniip", before_gpu_nodes=True, settings={})
+BORN = tuple(AddonPlan(name=name, born=True, settings={}) for name in ("terway-eniip", "csi-plugin", "csi-provisioner"))
 # One request is all cards of a node: without `allocateAllDevices` it would be the one card nearest by.
 ERDMA_SETTINGS = {"preferDriver": "ofed", "allocateAllDevices": True}
-ERDMA = AddonPlan(name="ack-erdma-controller", before_gpu_nodes=True, settings=ERDMA_SETTINGS)
+ERDMA = AddonPlan(name="ack-erdma-controller", born=False, settings=ERDMA_SETTINGS)
 OWNERS = Components(driver="image", device_plugin="cluster")  # ACK brings the driver and the device plug-in
 NOTICE_SECONDS = 280  # ECS announces the end of spot capacity five minutes before
-STORAGE = AddonPlan(name="csi-plugin", before_gpu_nodes=True, settings={})
 
 
 def ack_plan(
@@ -41,7 +41,7 @@ def ack_plan(
         spec="ack.pro.small",
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
-        addons=(TERWAY, STORAGE, *((ERDMA,) if erdma else ())),
+        addons=(*BORN, *((ERDMA,) if erdma else ())),
         tenant=_tenant(asked, groups),
     )
 

@@ -41,7 +41,9 @@ from infra.spec import alicloud_market as markets
 
 HEAD = "head"  # the name that makes a group the login machine
 ROOT_GIB = {"head": 50, "worker": 200}  # driver, CUDA, containers and the Python environment of a worker
-UBUNTU = r"^ubuntu_24_04_x64_20G_alibase_"  # Alibaba's public images, by their date
+# Alibaba's public images, by their date. Those for machines that boot by UEFI alone have it in their name: public
+# Terraform modules use ubuntu_22_04_uefi_x64_20G_alibase_20240807.vhd.
+UBUNTU = r"^ubuntu_24_04_(uefi_)?x64_20G_alibase_"
 
 GPU_LOAD_PERCENT = 85.0
 METRIC = "GpuUtilizationAgent"  # ESS API, CreateScalingRule, MetricName

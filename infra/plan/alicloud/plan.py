@@ -193,10 +193,11 @@ class BudgetPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AddonPlan:
-    """An add-on of ACK. before_gpu_nodes: GPU nodes that join before it would have to be added anew."""
+    """An add-on of ACK. born: it comes with the control plane, which takes its network from nowhere else; the others
+    are put in once nodes without GPUs are there to run them."""
 
     name: str
-    before_gpu_nodes: bool
+    born: bool
     settings: Mapping[str, object]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Network
@@ -12,6 +13,8 @@ from infra.plan.rules.registry import Violation, rule
 from infra.spec.alicloud import AlicloudSpec
 
 RULES_PER_GROUP = 200
+LONGEST_NAME = 28  # a contact is gpufleet-<stack>-<number>; a scaling group, <stack>-<group>, has 64 characters
+STACK_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9-]{{0,{LONGEST_NAME - 1}}}")
 
 
 @rule("somebody-reaches-the-nodes", AlicloudPlan)
@@ -73,3 +76,12 @@ def ack_tenant_is_made_inside_the_network(_: AlicloudSpec, plan: AlicloudPlan) -
             "cluster.ack.tenant",
             "`up` must run inside the VPC, where the cluster's API is, and find ack-ram-tool there",
         )
+
+
+@rule("stack-name-fits-what-it-names", AlicloudPlan)
+def stack_name_fits_what_it_names(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """What a stack makes is named after it: a RAM policy is of letters, digits and hyphens, a security group begins
+    with a letter, an alarm contact has 40 characters (RAM API, CreatePolicy; provider documentation of the others)."""
+    if not STACK_NAME.fullmatch(plan.stack):
+        message = f"the stack's name must be 1 to {LONGEST_NAME} letters, digits and hyphens, the first a letter"
+        yield "cluster", f"{message}: {plan.stack} names what takes no others"

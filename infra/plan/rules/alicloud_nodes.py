@@ -98,7 +98,7 @@ def fleet_of_eris_has_no_set(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Vi
 @rule("ack-version-lives", AlicloudPlan)
 def ack_version_lives(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """A version is supported for about a year (ACK User Guide, Kubernetes versions, 2026-10)."""
-    if plan.ack is not None and plan.ack.version not in ACK_VERSIONS:
+    if plan.ack is not None and not plan.ack.version.startswith(ACK_VERSIONS):
         yield "cluster.ack.version", f"{plan.ack.version} is none that ACK supports: {', '.join(ACK_VERSIONS)}"
 
 

@@ -6,13 +6,24 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from ipaddress import ip_network
+from itertools import cycle, islice
 from typing import Any
 
 from cloud_provider.kinds import Kind, Refused, filled, leaves, taken
 from cloud_provider.store import Row, Store
 
 from alicloud_cloud import refusals
-from alicloud_cloud.kinds import ACCOUNT, CONFIGURATION, INSTANCE, KINDS, MIX, NODE_POOL, SCALING_GROUP
+from alicloud_cloud.kinds import ACCOUNT, CONFIGURATION, INSTANCE, KINDS, MIX, NODE_POOL, SCALING_GROUP, VSWITCH
+
+# What a machine of a group holds on to, by the words of an instance; those of a template, a configuration or a pool.
+BORN_WITH = {
+    "instanceType": ("instanceType",),
+    "keyName": ("keyName", "keyPairName"),
+    "roleName": ("roleName", "ramRoleName"),
+    "securityGroups": ("securityGroupIds",),
+    "userData": ("userData",),
+}
 
 
 class Cloud:
@@ -72,14 +83,29 @@ class Cloud:
 
     def _made(self, type_: str, kind: Kind, inputs: Mapping[str, Any]) -> Row:
         fixed = {"account": ACCOUNT, "region": self.region, "hex": secrets.token_hex(8)}
+        if type_ == INSTANCE:
+            fixed["address"] = self._address(inputs.get("vswitchId", ""))
         values: dict[str, Any] = {**inputs, **fixed, "byte": secrets.randbelow(254) + 1}
         values["id"] = filled(kind.id, values)
         outputs = {name: filled(value, values) for name, value in kind.outputs.items() if inputs.get(name) is None}
         arn = filled(kind.arn, values)
         return Row(type=type_, id=values["id"], arn=arn, region=self.region, inputs=dict(inputs), outputs=outputs)
 
+    def _address(self, vswitch: str) -> str:
+        """The next one of a vSwitch, of which the last three and the first are the cloud's own (VPC User Guide)."""
+        rows = self.store.rows("type = ? and id = ?", VSWITCH, vswitch)
+        if not rows:
+            return ""
+        net = ip_network(rows[0].inputs["cidrBlock"])
+        taken = {machine.outputs["primaryIpAddress"] for machine in self.store.of(INSTANCE)}
+        free = (str(net[n]) for n in range(1, net.num_addresses - 3))
+        address = next((each for each in free if each not in taken), None)
+        if address is None:
+            raise Refused("InvalidVSwitchId.IpNotEnough", f"{vswitch} has no address left")
+        return address
+
     def _start(self, row: Row) -> None:
-        """The machines of a group: one of a configuration's has that configuration's tags."""
+        """The machines of a group, with the tags that its configuration or its launch template has for them."""
         group = row
         if row.type == CONFIGURATION:
             (group,) = self.store.rows("id = ?", row.inputs["scalingGroupId"])
@@ -90,8 +116,15 @@ class Cloud:
             MIX: group.inputs.get("totalTargetCapacity"),
             NODE_POOL: group.inputs.get("desiredSize"),
         }
-        made = (self._made(INSTANCE, KINDS[INSTANCE], {}) for _ in range(int(counts[group.type] or 0)))
-        self.store.put(replace(machine, maker=group.id, tags=row.tags) for machine in made)
+        templates = self.store.rows("id = ?", row.inputs.get("launchTemplateId") or "")
+        source = templates[0].inputs if templates else row.inputs
+        told = {name: value for name, words in BORN_WITH.items() for word in words if (value := source.get(word))}
+        places = group.inputs.get("vswitchIds") or [
+            each["vswitchId"] for each in group.inputs.get("launchTemplateConfigs", ())
+        ]
+        for vswitch in islice(cycle(places or [""]), int(counts[group.type] or 0)):
+            machine = self._made(INSTANCE, KINDS[INSTANCE], {**told, **({"vswitchId": vswitch} if vswitch else {})})
+            self.store.put([replace(machine, maker=group.id, tags=source.get("tags") or row.tags)])
 
     def _parts(self, row: Row) -> Iterator[Row]:
         """What goes along. A mix of types leaves its machines behind if it was not told otherwise."""

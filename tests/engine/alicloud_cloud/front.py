@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from cloud_provider.kinds import Refused
 from cloud_provider.store import Row, Store
 
-from alicloud_cloud.kinds import CONFIGURATION, DEPLOYMENT_SET, HPC, INSTANCE, KEY, KINDS, MIX, RULE, SNAT
+from alicloud_cloud.kinds import CONFIGURATION, DEPLOYMENT_SET, HPC, INSTANCE, KEY, KINDS, MIX, RULE, SNAT, hostname
 
 Asked = Mapping[str, str]
 Answer = dict[str, Any]
@@ -75,17 +75,22 @@ def _instances(store: Store, asked: Asked) -> Answer:
 
 
 def _instance(store: Store, row: Row) -> Answer:
-    eips = store.rows("instr(inputs, ?) and type like '%:EipAssociation'", row.id)
-    addresses = [eip.outputs["ipAddress"] for each in eips for eip in store.rows("id = ?", each.inputs["allocationId"])]
     return {
         "InstanceId": row.id,
-        "HostName": f"iz{row.id.removeprefix('i-')}z",
+        "HostName": hostname(row.id),
         "Status": row.outputs["status"],
         "Tags": {"Tag": _pairs(row, "TagKey", "TagValue")},
         "VpcAttributes": {"PrivateIpAddress": {"IpAddress": [row.outputs["primaryIpAddress"]]}},
         "PublicIpAddress": {"IpAddress": []},
-        "EipAddress": {"IpAddress": next(iter(addresses), "")},
+        "EipAddress": {"IpAddress": public_address(store, row)},
     }
+
+
+def public_address(store: Store, row: Row) -> str:
+    """Of the EIP that was bound to an instance; empty without one."""
+    eips = store.rows("instr(inputs, ?) and type like '%:EipAssociation'", row.id)
+    addresses = [eip.outputs["ipAddress"] for each in eips for eip in store.rows("id = ?", each.inputs["allocationId"])]
+    return next(iter(addresses), "")
 
 
 def _pairs(row: Row, key: str, value: str) -> list[dict[str, str]]:

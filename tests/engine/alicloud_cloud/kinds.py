@@ -18,6 +18,11 @@ def type_of(module: str, name: str) -> str:
     return f"alicloud:{module}/{name[0].lower()}{name[1:]}:{name}"
 
 
+def hostname(id_: str) -> str:
+    """What an instance calls itself where nobody has named it."""
+    return f"iz{id_.removeprefix('i-')}z"
+
+
 def tagged(product: str, resource: str) -> str:
     """The ARN by which the Tag Service lists a resource (its API, ListTagResources)."""
     return f"arn:acs:{product}:{{region}}:{{account}}:{resource}/{{id}}"
@@ -30,7 +35,9 @@ SCALING_GROUP, CONFIGURATION = type_of("ess", "ScalingGroup"), type_of("ess", "S
 MIX, NODE_POOL = type_of("ecs", "AutoProvisioningGroup"), type_of("cs", "NodePool")
 DEPLOYMENT_SET, HPC = type_of("ecs", "EcsDeploymentSet"), type_of("ecs", "HpcCluster")
 KEY, RULE, SNAT = type_of("kms", "Key"), type_of("ess", "ScalingRule"), type_of("vpc", "SnatEntry")
+CLUSTER = type_of("cs", "ManagedKubernetes")
 IMAGES = "alicloud:ecs/getImages:getImages"
+VERSIONS = "alicloud:cs/getKubernetesVersion:getKubernetesVersion"
 CREDENTIAL = "alicloud:cs/getClusterCredential:getClusterCredential"
 
 _SETTING = Kind(id="{bucket}", fixed=("bucket",), part_of="bucket")
@@ -91,7 +98,7 @@ MACHINES = {
     INSTANCE: Kind(
         id="i-{hex}",
         arn=tagged("ecs", "instance"),
-        outputs={"primaryIpAddress": "10.40.0.{byte}", "networkInterfaceId": "eni-{hex}", "status": "Running"},
+        outputs={"primaryIpAddress": "{address}", "networkInterfaceId": "eni-{hex}", "status": "Running"},
         fixed=("networkInterfaceTrafficMode", "networkInterfaces", "systemDiskEncrypted", "hpcClusterId"),
     ),
     TEMPLATE: Kind(
@@ -178,7 +185,7 @@ SERVICES = {
     type_of("ram", "RolePolicyAttachment"): Kind(
         id="role:{policyName}:{policyType}:{roleName}", fixed=("policyName", "policyType", "roleName")
     ),
-    type_of("cs", "ManagedKubernetes"): Kind(
+    CLUSTER: Kind(
         id="c{hex}{hex}",
         arn=tagged("cs", "cluster"),
         outputs={

@@ -1,7 +1,8 @@
 """What Alibaba Cloud refuses to make.
 
 Sources: VPC API, CreateVSwitch; ECS API, RunInstances (elastic RDMA interfaces, spot prices); ESS API,
-CreateScalingConfiguration ("NetworkInterfaces").
+CreateScalingConfiguration ("NetworkInterfaces"); CS API, CreateCluster ("kubernetes_version", whose examples are whole
+releases, and "addons", of which the network plug-in is one that must be there).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cloud_provider.kinds import Refused, leaves
 from cloud_provider.store import Store
 
 from alicloud_cloud import values
-from alicloud_cloud.kinds import CONFIGURATION, INSTANCE, MACHINES, NETWORK, VPC, VSWITCH
+from alicloud_cloud.kinds import CLUSTER, CONFIGURATION, INSTANCE, MACHINES, NETWORK, VPC, VSWITCH
 
 OURS = {kind.id.partition("-{hex}")[0] for kind in (NETWORK | MACHINES).values() if kind.id.endswith("-{hex}")}
 ID = re.compile(rf"({'|'.join(sorted(prefix for prefix in OURS if ':' not in prefix))})-[0-9a-f]{{16}}")
@@ -58,8 +59,16 @@ def _configuration(store: Store, inputs: Mapping[str, Any]) -> None:
         raise Refused("InvalidParameter.Conflict", "beside network interfaces no security group may stand")
 
 
+def _cluster(store: Store, inputs: Mapping[str, Any]) -> None:
+    if not re.fullmatch(r"1\.\d+\.\d+-aliyun\.\d+", inputs["version"]):
+        raise Refused("ErrInvalidKubernetesVersion", f"{inputs['version']} is no release of ACK")
+    if "terway-eniip" not in {addon["name"] for addon in inputs.get("addons", ())}:
+        raise Refused("ErrNetworkPlugin", "pod vSwitches need the network plug-in terway-eniip")
+
+
 SPECIAL: Mapping[str, Callable[[Store, Mapping[str, Any]], None]] = {
     VSWITCH: _vswitch,
     INSTANCE: _instance,
     CONFIGURATION: _configuration,
+    CLUSTER: _cluster,
 }

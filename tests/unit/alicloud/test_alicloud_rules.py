@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from ali_clusters import SSH, Project, group
+from ali_clusters import SSH, Project, cluster, group
 from ali_rule_cases import A10, CASES, mixed
 
+from infra.plan import decide
 from infra.plan.alicloud import AlicloudPlan
 from infra.plan.plan import Plan
 from infra.plan.refusals import RULES as REFUSALS
@@ -13,6 +16,7 @@ from infra.plan.rules import every
 
 ALWAYS = {"items-have-a-price"}  # until the tables hold the price of more than nodes
 UNASKED = {"volume-exists"}  # the stack file's own types refuse a disk that ESSD does not make
+OF_THE_FILE = {"stack-name-fits-what-it-names"}  # its name, which is no key of it
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -33,7 +37,7 @@ def test_a_rule_passes_what_is_right_and_objects_to_what_is_not(ali: Project, na
 def test_every_rule_of_alibaba_cloud_has_its_cases() -> None:
     own = {name for name, rule in every().items() if rule.kind is not Plan and issubclass(AlicloudPlan, rule.kind)}
 
-    assert own | set(REFUSALS.values()) - UNASKED == (set(CASES) | ALWAYS)
+    assert own | set(REFUSALS.values()) - UNASKED == (set(CASES) | ALWAYS | OF_THE_FILE)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,13 @@ def test_a_required_fabric_that_cannot_be_declared_says_why(ali: Project, type_:
 
     assert finding.rule == "fabric-fits-the-type"
     assert words in finding.message
+
+
+@pytest.mark.parametrize("stack", ["my_stack", "1st", "a.b", "a" * 29])
+def test_a_stack_whose_name_alibaba_cloud_does_not_take_is_refused(ali: Project, stack: str) -> None:
+    (finding,) = decide(replace(ali.load(cluster()), stack=stack)).errors
+
+    assert (finding.rule, finding.path) == ("stack-name-fits-what-it-names", "cluster")
 
 
 def test_two_eris_cannot_follow_a_load(ali: Project) -> None:
