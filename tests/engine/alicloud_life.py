@@ -28,7 +28,14 @@ def shipped_cluster(shipped: str) -> dict[str, Any]:
 @contextmanager
 def life(pulumi: EngineRunner, shipped: str, stack: str) -> Iterator[Life]:
     """A shipped stack under another name, on a cloud of its own."""
-    wanted = {"config": {"gpufleet:cluster": shipped_cluster(shipped)}}
+    with life_of(pulumi, shipped_cluster(shipped), stack) as one:
+        yield one
+
+
+@contextmanager
+def life_of(pulumi: EngineRunner, asked: dict[str, Any], stack: str) -> Iterator[Life]:
+    """A stack of this cluster, on a cloud of its own."""
+    wanted = {"config": {"gpufleet:cluster": asked}}
     (pulumi.root / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(wanted))
     cloud = pulumi.root / f"{stack}.sqlite"
     with front.serving(cloud) as url:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cloud_hosts.ruleset import written
 from cloud_provider.store import Row, Store
 
 from aws_cloud.kinds_ec2 import INTERFACE
@@ -12,24 +13,6 @@ from aws_cloud.kinds_ec2 import INTERFACE
 RULES = {"saddr": "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
          "daddr": "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"}  # fmt: skip
 METADATA = "169.254.169.254"
-
-TABLE = """table ip groups
-delete table ip groups
-table ip groups {{
-  chain in {{
-    type filter hook input priority 0; policy drop;
-    ct state established,related accept
-    iifname lo accept
-    {ingress}
-  }}
-  chain out {{
-    type filter hook output priority 0; policy drop;
-    ct state established,related accept
-    oifname lo accept
-    {egress}
-  }}
-}}
-"""
 
 
 def ruleset(store: Store, machine: Row) -> str:
@@ -41,15 +24,15 @@ def ruleset(store: Store, machine: Row) -> str:
     groups = set(machine.outputs["vpcSecurityGroupIds"])
     members = _members(store.of(INTERFACE))
     ingress, egress = (
-        "\n    ".join(
+        [
             line
             for row in store.of(kind)
             if row.inputs["securityGroupId"] in groups
             for line in _lines(row.inputs, side, members)
-        )
+        ]
         for side, kind in RULES.items()
     )
-    return TABLE.format(ingress=ingress, egress=egress)
+    return written(ingress, egress)
 
 
 def _members(interfaces: Sequence[Row]) -> Mapping[str, list[str]]:

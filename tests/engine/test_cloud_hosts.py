@@ -1,7 +1,7 @@
-"""A cluster on AWS from its file to a trained model: real machines stand in for EC2's, reached through the head alone.
+"""A cluster on AWS or Alibaba Cloud from its file to a trained model: real machines stand in for the cloud's.
 
 They boot, fetch the playbooks from the stack's bucket, configure themselves, and are then played on, proven and trained
-on over SSH, as a person's would be.
+on over SSH through the head alone, as a person's would be.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import random
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
+import alicloud_life
+import aws_life
 import pytest
-from aws_life import IMAGE, REPOSITORY, life_of
+from aws_life import IMAGE, REPOSITORY
 from cloud_life import Life
 from engine_runner import EngineRunner, until
 
 from infra.clouds.local import machine
 
-STACK = "nodes"
 WITHOUT = [tool for tool in (*machine.TOOLS, "gpg", "nft") if not shutil.which(tool)]
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="machines need root"),
@@ -32,27 +35,60 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster(pulumi: EngineRunner) -> Iterator[tuple[Life, Any]]:
-    """A stack with a head and two nodes without GPUs, and the machines of its cloud."""
-    from aws_cloud import hosts
+@dataclass(frozen=True)
+class Cloud:
+    """A cloud with its machines. asked: what its stack file says beside network, access and nodes. types: of the head
+    and of the nodes."""
 
+    life_of: Callable[[EngineRunner, dict[str, Any], str], AbstractContextManager[Life]]
+    following: Callable[..., AbstractContextManager[Any]]
+    asked: Mapping[str, Any]
+    types: tuple[str, str]
+
+
+def clouds() -> dict[str, Cloud]:
+    """Read where machines can be made: the hosts need tools that are not everywhere."""
+    import alicloud_cloud.hosts
+    import aws_cloud.hosts
+
+    on_aws = {"region": "us-east-1", "zone": "us-east-1a", "images": {"x86_64": IMAGE}}
+    on_alicloud = {"region": "cn-beijing", "zone": "cn-beijing-l"}
+    return {
+        "aws": Cloud(aws_life.life_of, aws_cloud.hosts.following, on_aws, ("m6i.large", "c7i.large")),
+        "alicloud": Cloud(
+            alicloud_life.life_of, alicloud_cloud.hosts.following, on_alicloud, ("ecs.g7.large", "ecs.g7.large")
+        ),
+    }
+
+
+@pytest.fixture(scope="module", params=["aws", "alicloud"])
+def cluster(request: pytest.FixtureRequest, pulumi: EngineRunner) -> Iterator[tuple[Life, Any]]:
+    """A stack with a head and two nodes without GPUs, and the machines of its cloud."""
+    from cloud_hosts import hosts
+
+    name, cloud = request.param, clouds()[request.param]
     for part in ("playbooks", "training", "requirements.txt"):
-        (pulumi.root / part).symlink_to(REPOSITORY / part)
-    key = pulumi.root / ".gpufleet" / "aws" / STACK / "key"
+        if not (pulumi.root / part).exists():
+            (pulumi.root / part).symlink_to(REPOSITORY / part)
+    key = pulumi.root / ".gpufleet" / name / f"nodes-{name}" / "key"
     key.parent.mkdir(parents=True)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ops", "-f", key], check=True)
     cidr = f"10.{random.randrange(214, 250)}.{random.randrange(256)}.0/24"
     asked = {
-        "cloud": "aws",
-        "region": "us-east-1",
-        "zone": "us-east-1a",
+        "cloud": name,
+        **cloud.asked,
         "network": {"cidr": cidr},
         "access": {"ssh_from": [hosts.PEOPLE], "public_key": key.with_suffix(".pub").read_text().strip()},
-        "images": {"x86_64": IMAGE},
-        "nodes": [{"name": "head", "type": "m6i.large", "count": 1}, {"name": "node", "type": "c7i.large", "count": 2}],
+        "nodes": [
+            {"name": "head", "type": cloud.types[0], "count": 1},
+            {"name": "node", "type": cloud.types[1], "count": 2},
+        ],
     }
-    with life_of(pulumi, asked, STACK) as one, hosts.following(one.store, pulumi.root, cidr) as machines:
+    folder = pulumi.root / f"of-{name}"
+    with (
+        cloud.life_of(pulumi, asked, f"nodes-{name}") as one,
+        cloud.following(one.store, folder, cidr) as machines,
+    ):
         yield one, machines
 
 

@@ -1,22 +1,20 @@
-"""What a fresh machine of the stand-in cloud starts from, and what cloud-init does on it at its first boot."""
+"""What a fresh machine of a stand-in cloud starts from, and what cloud-init does on it at its first boot."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-from base64 import b64decode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from cloud_provider.store import Row, Store
-
-from aws_cloud.kinds_ec2 import TEMPLATE
+from cloud_hosts.land import Instance
 from infra.clouds.local.site import NodeSpec
 
-USER, UID = "ubuntu", 1100
-KEY_PAIR = "aws:ec2/keyPair:KeyPair"
+UID = 1100
 CONSOLE = "-----BEGIN SSH HOST KEY KEYS-----\n{key} root@{name}\n-----END SSH HOST KEY KEYS-----\n"
 VENV = "opt/gpufleet/venv"  # torch is there already, as in an image that was baked: nobody waits for gigabytes
 
@@ -32,35 +30,35 @@ APT = "Types: deb\nURIs: {url}/archive/\nSuites: /\nSigned-By: /usr/share/keyrin
 class Mirrors:
     """Where machines get packages: `<url>/archive/` for apt, signed by `archive_key`, and `<url>/wheels/` for pip.
 
-    services: the address of AWS's services, for boto3.
+    environment: in which user data finds the cloud's services.
     """
 
     host: str
     archive_key: bytes
-    services: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
         return f"http://{self.host}"
 
 
-def furnish(spec: NodeSpec, mirrors: Mirrors) -> None:
+def furnish(spec: NodeSpec, mirrors: Mirrors, user: str) -> None:
     """Makes the machine what the image would have made it."""
     root = spec.folder / "disk" / "root"
     files = {
         "usr/share/keyrings/archive.asc": mirrors.archive_key.decode(),
         "etc/apt/sources.list.d/archive.sources": APT.format(url=mirrors.url),
         "etc/pip.conf": PIP.format(url=mirrors.url, host=mirrors.host),
-        f"etc/sudoers.d/{USER}": f"{USER} ALL=(ALL) NOPASSWD:ALL\n",
+        f"etc/sudoers.d/{user}": f"{user} ALL=(ALL) NOPASSWD:ALL\n",
     }
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    (root / f"etc/sudoers.d/{USER}").chmod(0o440)
+    (root / f"etc/sudoers.d/{user}").chmod(0o440)
     for file, line in (
-        ("passwd", f"{USER}:x:{UID}:{UID}::/home/{USER}:/bin/bash\n"),
-        ("shadow", f"{USER}:*:19700:0:99999:7:::\n"),
-        ("group", f"{USER}:x:{UID}:\n"),
+        ("passwd", f"{user}:x:{UID}:{UID}::/home/{user}:/bin/bash\n"),
+        ("shadow", f"{user}:*:19700:0:99999:7:::\n"),
+        ("group", f"{user}:x:{UID}:\n"),
     ):
         with (root / "etc" / file).open("a") as table:
             table.write(line)
@@ -68,25 +66,24 @@ def furnish(spec: NodeSpec, mirrors: Mirrors) -> None:
     (root / VENV).symlink_to(Path(sys.executable).parents[1])
 
 
-def first_boot(store: Store, machine: Row, spec: NodeSpec, mirrors: Mirrors) -> str:
+def first_boot(born: Instance, spec: NodeSpec, mirrors: Mirrors, user: str) -> str:
     """Lets the key pair in and starts the user data; returns what the console then shows."""
-    ssh = spec.folder / "disk" / "root" / "home" / USER / ".ssh"
+    ssh = spec.folder / "disk" / "root" / "home" / user / ".ssh"
     ssh.mkdir(parents=True)
-    pair = store.rows("type = ? and id = ?", KEY_PAIR, machine.outputs["keyName"])
-    (ssh / "authorized_keys").write_text("".join(f"{each.inputs['publicKey']}\n" for each in pair))
+    (ssh / "authorized_keys").write_text("".join(f"{key}\n" for key in born.keys))
     for path in (ssh.parent, ssh, ssh / "authorized_keys"):
         os.chown(path, UID, UID)
-    _run_user_data(store, machine, spec, mirrors)
+    _run_user_data(born.script, spec, mirrors)
     return CONSOLE.format(key=spec.host_key, name=spec.name)
 
 
-def _run_user_data(store: Store, machine: Row, spec: NodeSpec, mirrors: Mirrors) -> None:
-    (template,) = store.rows("type = ? and id = ?", TEMPLATE, machine.inputs["launchTemplate"]["id"])
+def _run_user_data(content: bytes, spec: NodeSpec, mirrors: Mirrors) -> None:
     script = spec.folder / "disk" / "root" / "var/lib/cloud/user-data"
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_bytes(b64decode(template.inputs["userData"]))
-    unit = f"systemd-run --quiet --unit=user-data --setenv=AWS_ENDPOINT_URL={mirrors.services}"
-    line = f"sudo {unit} /bin/bash /var/lib/cloud/user-data"
+    script.write_bytes(content)
+    settings = [f"--setenv={name}={value}" for name, value in mirrors.environment.items()]
+    unit = ["systemd-run", "--quiet", "--unit=user-data", *settings, "/bin/bash", "/var/lib/cloud/user-data"]
+    line = f"sudo {shlex.join(unit)}"
     subprocess.run(["ssh", "-F", spec.site / "ssh_config", spec.name, line], stdin=subprocess.DEVNULL, check=True)
 
 
