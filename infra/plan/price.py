@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from infra.catalog import Price, UnknownRegion, load
 from infra.plan.plan import Cost, CostItem, GroupPlan
+from infra.plan.rented import RentedGroupPlan
 
 NO_TABLE = "no price in the tables"
-
-
-class Rented(Protocol):
-    """A group of nodes of one type of the tables."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def most(self) -> int: ...
-    @property
-    def gpu(self) -> str | None: ...
-    @property
-    def gpus_per_node(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bill:
     """What a group costs an hour, expected and at most; None where its type has no price. All in one currency."""
 
-    group: Rented
+    group: RentedGroupPlan
     expected: float | None
     most: float | None
     source: str
@@ -54,7 +37,7 @@ def on_demand(type_name: str, region: str) -> Price | None:
 
 
 def spot_bill(
-    group: Rented, price: Price | None, cap: float | None, *, fallback: bool, first_on_demand: bool = False
+    group: RentedGroupPlan, price: Price | None, cap: float | None, *, fallback: bool, first_on_demand: bool = False
 ) -> Bill:
     """Spot moves by the hour: a node costs at most its cap, or the on-demand price, which is its limit.
 
@@ -102,12 +85,12 @@ def _ratios(bills: Sequence[Bill]) -> tuple[float | None, float | None]:
     return total / sum(_gpus(bill.group) for bill in of_gpus), total / (tflops / 1000) if tflops else None
 
 
-def _gpus(group: Rented) -> float:
+def _gpus(group: RentedGroupPlan) -> float:
     """Whole GPUs: some types rent a part of one."""
     return group.count * group.gpus_per_node * load().type(group.type).gpu_share
 
 
-def _tflops(group: Rented) -> float | None:
+def _tflops(group: RentedGroupPlan) -> float | None:
     """What the group's GPUs do together in bf16; None where no figure is known."""
     catalog = load()
     rate = catalog.rate(catalog.gpu(group.gpu), "bf16") if group.gpu else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from infra.plan.plan import StoragePlan
+from infra.plan.plan import GroupPlan, Plan, StoragePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +35,61 @@ class StorePlan:
 
     group: str
     port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmPlan:
+    """Who is told of what the cluster costs; there is at least one."""
+
+    emails: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentedGroupPlan(GroupPlan):
+    """Equal instances of one type. role: login machine or worker. fabric_gbps: of a node's cards together.
+
+    public_address: a node is reached from the internet. security_group: the group's own.
+    """
+
+    type: str
+    role: Literal["head", "worker"]
+    security_group: str
+    public_address: bool
+    fabric_gbps: float | None
+    tags: Mapping[str, str]
+
+    @property
+    def most(self) -> int:
+        """How many nodes there can ever be."""
+        return self.count
+
+    @property
+    def image_has_driver(self) -> bool:
+        """Whether the cloud's own image brings the driver of the GPUs, so that no playbook installs one."""
+        return False
+
+    @property
+    def paid_up_front(self) -> bool:
+        """Whether its capacity is paid at once, and so is no part of an hour's price."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentedPlan(Plan):
+    """A cluster in one region of a cloud. zones: by name, first the one that what stands in a single zone is in.
+
+    bundle: of the stack's own bucket, which holds the playbook bundle; None where nodes are not made by playbooks.
+    store: None where no job runs. tags: on every resource, and on the nodes.
+    """
+
+    region: str
+    zones: tuple[str, ...]
+    groups: tuple[RentedGroupPlan, ...]
+    bundle: Retention | None
+    store: StorePlan | None
+    budget: AlarmPlan | None
+    tags: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.cloud} {', '.join(self.zones)}"

@@ -15,8 +15,8 @@ from infra.plan.alicloud.capacity import Capacity, Elastic, Fleet, Machines, Mar
 from infra.plan.alicloud.eri import Eri
 from infra.plan.firewall import FirewallRule
 from infra.plan.kubernetes import TenantPlan
-from infra.plan.plan import AccessPlan, GroupPlan, NetworkPlan, Plan
-from infra.plan.rented import BucketPlan, Retention, StorePlan
+from infra.plan.plan import AccessPlan, NetworkPlan
+from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedPlan
 from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
 
@@ -107,27 +107,20 @@ class DeploymentPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlicloudGroupPlan(GroupPlan):
+class AlicloudGroupPlan(RentedGroupPlan):
     """Equal instances. eris: the interfaces in RDMA mode, primary first; hpc: they join a Super Computing Cluster.
 
-    vswitches: one a zone, all of one kind. public_address: an EIP of its own. fabric_gbps: of a node's interfaces
-    together.
+    vswitches: one a zone, all of one kind. A public address is an EIP of its own.
     """
 
-    type: str
-    role: Literal["head", "worker"]
     market: Market
     capacity: Capacity
     vswitches: tuple[str, ...]
-    security_group: str
-    public_address: bool
     eris: tuple[Eri, ...]
     hpc: bool
-    fabric_gbps: float | None
     deployment: DeploymentPlan
     image: ImagePlan
     root: DiskPlan
-    tags: Mapping[str, str]
 
     @property
     def size(self) -> str:
@@ -139,8 +132,11 @@ class AlicloudGroupPlan(GroupPlan):
 
     @property
     def most(self) -> int:
-        """How many nodes there can ever be."""
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
+
+    @property
+    def image_has_driver(self) -> bool:
+        return isinstance(self.capacity, Pool)
 
     @property
     def fabric_devices(self) -> int:
@@ -180,14 +176,13 @@ class InterruptionPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetPlan:
+class BudgetPlan(AlarmPlan):
     """Who is told, through CloudMonitor, of every node that starts or ends.
 
     Neither CloudMonitor nor the provider knows a bill: what a node costs, and what the month may, stands in the plan.
     """
 
     monthly_cny: float
-    emails: tuple[str, ...]
     event: EventPlan
 
 
@@ -240,33 +235,22 @@ class CopyPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlicloudPlan(Plan):
-    """A cluster in one region of Alibaba Cloud.
+class AlicloudPlan(RentedPlan):
+    """A cluster in one region of Alibaba Cloud. NAT stands in the first zone.
 
-    zones: first the one that NAT stands in. bundle: of the stack's own bucket, which holds the playbook bundle; None
-    where nodes are not made by playbooks. permissions: of the nodes' role, None where ACK gives them one. tags: on
-    every resource, and on the nodes.
+    permissions: of the nodes' role, None where ACK gives them one.
     """
 
-    region: str
-    zones: tuple[str, ...]
     network: AlicloudNetworkPlan
     access: AlicloudAccessPlan
     groups: tuple[AlicloudGroupPlan, ...]
     storage: tuple[BucketPlan, ...]
     copies: tuple[CopyPlan, ...]
-    bundle: Retention | None
     key: KeyPlan
     permissions: tuple[Statement, ...] | None
     ack: AckPlan | None
-    store: StorePlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
-    tags: Mapping[str, str]
-
-    @property
-    def place(self) -> str:
-        return f"{self.cloud} {', '.join(self.zones)}"
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:

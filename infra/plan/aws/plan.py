@@ -6,18 +6,17 @@ security group. What only the cloud knows (ids, ARNs) is no part of a plan. Unit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from infra.plan.aws import told
-from infra.plan.aws.capacity import Capacity, Elastic, Gang, Market
+from infra.plan.aws.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
 from infra.plan.aws.eks_plan import EksPlan
 from infra.plan.cards import Interface
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
-from infra.plan.plan import AccessPlan, GroupPlan, LoadMetric, NetworkPlan, Plan, StoragePlan
-from infra.plan.rented import BucketPlan, Retention, StorePlan
+from infra.plan.plan import AccessPlan, LoadMetric, NetworkPlan, StoragePlan
+from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedPlan
 from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
 from infra.plan.volumes import Volume
@@ -116,29 +115,22 @@ class ImagePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwsGroupPlan(GroupPlan):
+class AwsGroupPlan(RentedGroupPlan):
     """Equal instances: one launch template and what is started from it.
 
     count: nodes at the start; `nodes` is empty, since the members of a fleet are found by their tags. subnets: one a
-    zone, all of one kind. public_address: of the only interface. interfaces: first card first. fabric_gbps: of a
-    node's EFA cards together. role: login machine or worker. metadata_hop_limit: IMDSv2 is always required; 2, so that
-    containers reach it.
+    zone, all of one kind. interfaces: first card first; a public address is of the only one. metadata_hop_limit: IMDSv2
+    is always required; 2, so that containers reach it.
     """
 
-    type: str
-    role: Literal["head", "worker"]
     market: Market
     capacity: Capacity
     subnets: tuple[str, ...]
-    security_group: str
-    public_address: bool
     interfaces: tuple[Interface, ...]
-    fabric_gbps: float | None
     placement: Placement
     image: ImagePlan
     root: Volume
     metadata_hop_limit: int
-    tags: Mapping[str, str]
 
     @property
     def size(self) -> str:
@@ -159,8 +151,15 @@ class AwsGroupPlan(GroupPlan):
 
     @property
     def most(self) -> int:
-        """How many nodes there can ever be."""
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
+
+    @property
+    def image_has_driver(self) -> bool:
+        return isinstance(self.capacity, Managed)
+
+    @property
+    def paid_up_front(self) -> bool:
+        return isinstance(self.market, CapacityBlock)
 
     @property
     def joined(self) -> bool:
@@ -223,47 +222,34 @@ class InterruptionPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetPlan:
+class BudgetPlan(AlarmPlan):
     """A budget of AWS on what carries the stack's tag, by the month: an alarm after the fact.
 
-    thresholds_percent: of the limit, of actual cost. emails: who is told; there is at least one. tag: the
-    key of the stack's tag.
+    thresholds_percent: of the limit, of actual cost. tag: the key of the stack's tag.
     """
 
     monthly_usd: float
     thresholds_percent: tuple[int, ...]
-    emails: tuple[str, ...]
     tag: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwsPlan(Plan):
-    """A cluster in one region of AWS.
+class AwsPlan(RentedPlan):
+    """A cluster in one region of AWS. File systems stand in the first zone, and volumes and interfaces have tags, too.
 
-    zones: availability zones by name, first the one that file systems stand in. storage: buckets and file systems.
-    bundle: of the stack's own bucket, which holds the playbook bundle; None where nodes are not made by playbooks.
-    permissions: of the nodes' role. eks: the cluster of Kubernetes that the groups belong to, None for plain machines.
-    tags: on every resource, on instances, their volumes and interfaces as well.
+    storage: buckets and file systems. permissions: of the nodes' role. eks: the cluster of Kubernetes that the groups
+    belong to, None for plain machines.
     """
 
-    region: str
-    zones: tuple[str, ...]
     network: AwsNetworkPlan
     access: AwsAccessPlan
     groups: tuple[AwsGroupPlan, ...]
     storage: tuple[BucketPlan | LustrePlan, ...]
-    bundle: Retention | None
     key: KeyPlan
     permissions: tuple[Statement, ...]
     eks: EksPlan | None
-    store: StorePlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
-    tags: Mapping[str, str]
-
-    @property
-    def place(self) -> str:
-        return f"{self.cloud} {', '.join(self.zones)}"
 
     @property
     def remains(self) -> tuple[str, ...]:

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from infra import catalog
 from infra.catalog import compatibility, drivers
-from infra.plan.alicloud.capacity import Pool
-from infra.plan.alicloud.plan import AlicloudPlan
-from infra.plan.aws.capacity import Managed
-from infra.plan.aws.plan import AwsPlan
+from infra.plan.rented import RentedPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.rented import Zoned
 
@@ -17,11 +14,11 @@ DISTRIBUTION = "ubuntu2404"  # of the image that nodes start from; those of EKS 
 TORCH_CUDA = 13  # of the locked build
 
 
-@rule("gpu-has-locked-drivers", AwsPlan | AlicloudPlan)
-def gpu_has_locked_drivers(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Violation]:
+@rule("gpu-has-locked-drivers", RentedPlan)
+def gpu_has_locked_drivers(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
     """A node runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py)."""
     for i, group in enumerate(plan.groups):
-        if group.gpu is None or isinstance(group.capacity, Managed | Pool):
+        if group.gpu is None or group.image_has_driver:
             continue
         path, gpu = f"cluster.nodes[{i}].type", catalog.load().gpu(group.gpu)
         if catalog.load().type(group.type).cpu_arch != "x86_64":
@@ -36,8 +33,8 @@ def gpu_has_locked_drivers(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[V
             yield from ((path, fault) for fault in found)
 
 
-@rule("gpu-runs-the-locked-torch", AwsPlan | AlicloudPlan)
-def gpu_runs_the_locked_torch(_: Zoned, plan: AwsPlan | AlicloudPlan) -> Iterator[Violation]:
+@rule("gpu-runs-the-locked-torch", RentedPlan)
+def gpu_runs_the_locked_torch(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
     """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
     for i, group in enumerate(plan.groups):
         if group.gpu and (message := too_old(group.gpu)):
