@@ -1,18 +1,22 @@
-"""Signed apt repositories made from data: real packages, real signatures. Needs gpg only."""
+"""Signed apt repositories made from data: real packages, real signatures, served over HTTP. Needs gpg only."""
 
 from __future__ import annotations
 
 import email.utils
+import functools
 import gzip
 import hashlib
+import http.server
 import io
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -120,6 +124,52 @@ def write(folder: Path, packages: Iterable[Package], key: Key, origin: str, suit
     about = f"Origin: {origin}\nLabel: {origin}\nArchitectures: {ARCHITECTURE}\nComponents: main\nDate: {day}\n"
     release = (f"Codename: {suite}\n" if suite else "") + about + f"SHA256:\n{sums}"
     (indices / "InRelease").write_bytes(key.signed(release))
+
+
+def on_disk(root: Path, *names: str) -> None:
+    """The distribution's own packages that the machine at this root lacks for these, in an archive on its disk."""
+    place = root / "srv/archive"
+    place.mkdir(parents=True)
+    status = f"--option=Dir::State::status={root}/var/lib/dpkg/status"
+    asked = ["apt-get", "--simulate", "--no-install-recommends", status, "install", *names]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    lacking = [line.split()[1] for line in told.splitlines() if line.startswith("Inst")]
+    subprocess.run(["apt-get", "--quiet", "download", *lacking], cwd=place, capture_output=True, check=True)
+    index = ""
+    for deb in place.glob("*.deb"):
+        fields = subprocess.run(["dpkg-deb", "--field", deb], capture_output=True, text=True, check=True).stdout
+        body = deb.read_bytes()
+        index += f"{fields}Filename: ./{deb.name}\nSize: {len(body)}\nSHA256: {hashlib.sha256(body).hexdigest()}\n\n"
+    (place / "Packages").write_text(index)
+    (root / "etc/apt/sources.list.d/own.list").write_text("deb [trusted=yes] file:/srv/archive ./\n")
+
+
+class Server(http.server.SimpleHTTPRequestHandler):
+    """A web server that says nothing. refuses: so many more requests it answers with 503."""
+
+    refuses = 0
+
+    def do_GET(self) -> None:
+        if Server.refuses > 0:
+            Server.refuses -= 1
+            self.send_error(http.HTTPStatus.SERVICE_UNAVAILABLE)
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@contextmanager
+def served(folder: Path, address: str, port: int) -> Iterator[None]:
+    """The folder over HTTP."""
+    server = http.server.ThreadingHTTPServer((address, port), functools.partial(Server, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def _tar(files: list[tuple[str, str, int]], links: dict[str, str] | None = None) -> bytes:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import shutil
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -153,7 +150,7 @@ def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]
     try:
         with ThreadPoolExecutor(BOOT_AT_ONCE) as pool:
             list(pool.map(machine.create, specs))
-        with served(repositories):
+        with apt_repository.served(repositories, GATEWAY, PORT):
             handed = Site(folder, (), handover(specs, hardware, installed), make_package(folder / "training"))
             roots = [spec.folder / "disk" / "root" for spec in specs]
             for each, root in zip(hardware, roots, strict=True):
@@ -188,6 +185,11 @@ def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) 
     apt_repository.write(folder / "archive", nvidia_packages.archive(), archive, "Debian")
     apt_repository.write(folder / "lustre", nvidia_packages.lustre(), archive, "AWS", suite="noble")
     (folder / "lustre/key.asc").write_bytes(archive.public)
+    doca = drivers.load().fabric("infiniband")
+    assert doca
+    place = folder / "doca" / doca.installer / "debian12.5/x86_64"
+    apt_repository.write(place, nvidia_packages.doca(doca.installer), archive, "Mellanox")
+    (folder / "doca/GPG-KEY-Mellanox.pub").write_bytes(archive.public)
 
 
 def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:
@@ -198,33 +200,13 @@ def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:
     return {**row.told(), "sha256": installers.write(folder, fabric, row.installer)}
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[None]:
-    """The folder over HTTP, to the machines on the bridge."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer((GATEWAY, PORT), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
 def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None:
     """The stand-ins, the distribution's archive, and the name that the distribution goes by."""
     files = {
-        "usr/local/lib/standin/standin_gpu.py": (HERE / "standin_gpu.py").read_text(),
-        "usr/local/lib/standin/standin_disks.py": (HERE / "standin_disks.py").read_text(),
+        **{f"usr/local/lib/standin/{file.name}": file.read_text() for file in HERE.glob("standin_*.py")},
         "usr/local/sbin/blkid": nvidia_packages.program("blkid", "standin_disks"),
         "usr/local/sbin/mount": nvidia_packages.program("mount", "standin_disks"),
         "var/lib/standin/disks.json": json.dumps(hardware.devices),
-        "usr/local/lib/standin/standin_mig.py": (HERE / "standin_mig.py").read_text(),
         "usr/local/sbin/modinfo": nvidia_packages.program("modinfo"),
         "var/lib/standin/gpu.json": json.dumps(
             {"model": hardware.model, "count": hardware.count, "cards": hardware.cards}

@@ -15,6 +15,7 @@ from apt_repository import Package
 DRIVERS = ("580.126.20", "580.178.04", "595.91.07", "610.57.04")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 SHARE = "/usr/share/standin"
+PROFILER = "nsight-systems-2025.3.2"
 NEXT_KERNEL = "6.99.0-next"
 IDLE = "/bin/sleep infinity"
 
@@ -37,6 +38,10 @@ def cuda(distribution: str) -> Iterator[Package]:
     for series, version in (("12-9", "12.9.1-1"), ("13-0", "13.0.2-1")):
         place = f"/usr/local/cuda-{series.replace('-', '.')}/bin/nvcc"
         yield Package(name=f"cuda-toolkit-{series}", version=version, files={place: "#!/bin/sh\n"})
+        needs = f"{PROFILER} (>= {PROFILER.rpartition('-')[2]})"
+        yield Package(name=f"cuda-nsight-systems-{series}", version=version, depends=needs)
+    profiler = {f"/opt/nvidia/{PROFILER}/bin/nsys": "#!/bin/sh\n"}
+    yield Package(name=PROFILER, version="2025.3.2.474-1", files=profiler)
     yield Package(name="cuda", version="13.0.2-1", depends="cuda-toolkit-13-0, nvidia-open")
     for version in ("1:4.5.3-1", "1:4.6.0-1"):
         yield from _dcgm(version)
@@ -68,6 +73,27 @@ def lustre() -> Iterator[Package]:
     """The repository of the client of FSx for Lustre, built for one kernel at a time."""
     client = {"/usr/sbin/mount.lustre": program("bucket", "standin_disks")}
     yield Package(name=f"lustre-client-modules-{os.uname().release}", version="2.15.6-1fsx34", files=client)
+
+
+def doca(version: str) -> Iterator[Package]:
+    """DOCA-OFED of one version, whose kernel driver takes the place of the kernel's own when openibd starts."""
+    yield Package(
+        name="doca-ofed", version=f"{version}-044000", depends="mlnx-ofed-kernel-dkms, mlnx-ofed-kernel-utils"
+    )
+    module = {f"{SHARE}/mlx5_core": "25.10-1.7.1\n"}
+    yield Package(name="mlnx-ofed-kernel-dkms", version="25.10.OFED.25.10.1.7.1.1-1", depends="dkms", files=module)
+    started = "/usr/bin/python3 /usr/local/lib/standin/standin_gpu.py openibd"
+    service = (
+        f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={started}\n[Install]\nWantedBy=multi-user.target\n"
+    )
+    files = {"/lib/systemd/system/openibd.service": service}
+    yield Package(name="mlnx-ofed-kernel-utils", version="25.10.OFED.25.10.1.7.1.1-1", files=files)
+
+
+def ossfs(version: str) -> Package:
+    """Alibaba Cloud's client of object storage, a package without a repository."""
+    client = {"/usr/local/bin/ossfs2": program("ossfs2", "standin_disks")}
+    return Package(name="ossfs2", version=version, files=client)
 
 
 def archive() -> Iterator[Package]:

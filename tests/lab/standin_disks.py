@@ -97,7 +97,22 @@ def bucket(arguments):
     return subprocess.run(["/usr/bin/mount", "--bind", content, arguments[1]], check=False).returncode
 
 
-PROGRAMS = {"blkid": blkid, "mdadm": mdadm, "cryptsetup": cryptsetup, "mount": mount, "bucket": bucket}
+def ossfs2(arguments):
+    """mount FOLDER -c FILE, with the bucket in the file."""
+    verb, folder, _, file = arguments
+    options = [line for line in Path(file).read_text().splitlines() if line.startswith("--")]
+    source = next(option.partition("=")[2] for option in options if option.startswith("--oss_bucket="))
+    return bucket([source, folder, " ".join(options)]) if verb == "mount" else 1
+
+
+PROGRAMS = {
+    "blkid": blkid,
+    "mdadm": mdadm,
+    "cryptsetup": cryptsetup,
+    "mount": mount,
+    "bucket": bucket,
+    "ossfs2": ossfs2,
+}
 
 if __name__ == "__main__":
     verb, *rest = sys.argv[1:]

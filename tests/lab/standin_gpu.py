@@ -17,6 +17,8 @@ import standin_mig
 STATE, RUN = Path("/var/lib/standin"), Path("/run/standin")
 SHARE = Path("/usr/share/standin")
 PROC = Path("/proc/driver")
+# What changes while the machine runs stands beside what is grafted, whose files must not come and go.
+CARRIED, LOADED_MLX5 = RUN / "carried", RUN / "mlx5_core"
 CARD_DRIVERS = {"rdmap": "efa", "erdma": "erdma", "mlx5": "mlx5_core"}  # by what their cards are called
 # PCI id, name, compute capability, module flavours that bind, kind of NVSwitch, whether `-q` tells of a fabric
 MODELS = {
@@ -64,10 +66,20 @@ def hardware():
     for card in there["cards"]:
         place = RUN / "class/infiniband" / card
         write(place / "ports/1/state", "4: ACTIVE\n")
+        for way in ("xmit", "rcv"):
+            counter = place / f"ports/1/counters/port_{way}_data"
+            counter.parent.mkdir(exist_ok=True)
+            counter.symlink_to(CARRIED / way)
         driver = RUN / "drivers" / next(name for prefix, name in CARD_DRIVERS.items() if card.startswith(prefix))
         driver.mkdir(parents=True, exist_ok=True)
         (place / "device").mkdir(exist_ok=True)
         (place / "device/driver").symlink_to(driver)
+    for way in ("xmit", "rcv") if there["cards"] else ():
+        write(CARRIED / way, "0\n")
+    if any(card.startswith("mlx5") for card in there["cards"]):
+        (RUN / "module/mlx5_core").mkdir(parents=True)
+        (RUN / "module/mlx5_core/version").symlink_to(LOADED_MLX5)
+        graft(RUN / "module", "/sys/module")
     if there["switch"] == "nvlink5":
         write(RUN / "class/infiniband/mlx5_0/device/vpd", "ConnectX-7 SW_MNG\n")
     if (RUN / "class").exists():
@@ -109,11 +121,20 @@ def lines(file):
 
 
 def modinfo(arguments):
+    if arguments[-1] == "mlx5_core":  # the kernel's own has no version
+        print(*installed("mlx5_core"))
+        return 0
     built = built_module(arguments[1] if arguments[0] == "-k" else None)
     if not built or arguments[-1] != "nvidia":
         print(f"modinfo: ERROR: Module {arguments[-1]} not found.", file=sys.stderr)
         return 1
     print(built[0])
+    return 0
+
+
+def openibd(arguments):
+    """Loads the driver of the cards that is on disk in place of the one that the kernel has."""
+    write(LOADED_MLX5, f"{installed('mlx5_core')[0]}\n")
     return 0
 
 
@@ -263,6 +284,7 @@ PROGRAMS = {
     "modinfo": modinfo,
     "nvidia-ctk": nvidia_ctk,
     "nvidia-smi": nvidia_smi,
+    "openibd": openibd,
 }
 
 if __name__ == "__main__":

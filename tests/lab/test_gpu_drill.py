@@ -1,11 +1,15 @@
-"""The long campaign on machines with stand-in GPUs: every scenario survives every damage."""
+"""The long campaign: a machine of each scenario, all of them damaged and healed at once, by every damage."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from apt_repository import Server
+from gpu_machines import GpuMachine, Hardware, fleet, lacking
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
@@ -17,17 +21,19 @@ SCENARIOS = {
     "t4": Hardware(model="t4", gpu="T4", count=1, distribution="debian12"),
 }
 OLD, NEW = "580.126.20", "595.91.07"
+LOCKED_SECONDS = 45  # longer than a play needs to come to the packages
+REFUSED_REQUESTS = 100
 BY_HAND = "apt-get -qq -y --allow-downgrades --allow-change-held-packages -o APT::Ignore-Hold=true"
 
 
-@pytest.fixture(scope="module", params=SCENARIOS)
-def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GpuMachine, ...]]:
     """A configured node of each scenario."""
-    folder = tmp_path_factory.mktemp(request.param)
-    if reason := lacking(folder):
+    folder = tmp_path_factory.mktemp("x")
+    if reason := lacking(folder, len(SCENARIOS)):
         pytest.skip(reason)
-    with running(folder, SCENARIOS[request.param]) as found:
-        played = found.play()
+    with fleet(folder, *SCENARIOS.values()) as found:
+        played = found[0].play()
         assert played.code == 0, played.output
         yield found
 
@@ -81,6 +87,20 @@ def module(node: GpuMachine, suffix: str, kind: str) -> str:
     return f"nvidia-dkms{suffix}{end}" if is_ubuntu(node) else f"nvidia-kernel{end}-dkms"
 
 
+def apt_at_work(node: GpuMachine) -> None:
+    """The locks that apt has while dpkg works for it."""
+    library_removed(node)
+    locks = "/var/lib/dpkg/lock-frontend /var/lib/dpkg/lock"
+    node.run(f"systemd-run --quiet python3 /usr/local/lib/standin/standin_apt.py {LOCKED_SECONDS} {locks}")
+
+
+def repositories_down(node: GpuMachine) -> None:
+    """For more requests than apt itself repeats."""
+    library_removed(node)
+    node.run("apt-get clean; rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
+    Server.refuses = REFUSED_REQUESTS
+
+
 DAMAGES: dict[str, Callable[[GpuMachine], None]] = {
     "package-removed": library_removed,
     "other-version-by-hand": other_version,
@@ -97,48 +117,115 @@ DAMAGES: dict[str, Callable[[GpuMachine], None]] = {
     ),
     "containers-edited": put("etc/cdi/nvidia.yaml", "cdiVersion: 0.7.0\n"),
     "settings-edited": put("etc/docker/daemon.json", "{}"),
+    "apt-lock-held": apt_at_work,
+    "repositories-down": repositories_down,
 }
 
 
+def ready(nodes: tuple[GpuMachine, ...]) -> bool:
+    return all(node.ready["ready"] for node in nodes)
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_healed_by_one_run(node: GpuMachine, damage: str) -> None:
-    DAMAGES[damage](node)
+def test_damage_is_healed_by_one_run(nodes: tuple[GpuMachine, ...], damage: str) -> None:
+    for node in nodes:
+        DAMAGES[damage](node)
 
-    healed = node.play()
+    healed = nodes[0].play()
 
     assert healed.code == 0, healed.output
-    assert healed.changed > 0
-    assert node.ready["ready"]
+    assert all(counts["changed"] > 0 for counts in healed.recap.values()), healed.output
+    assert ready(nodes)
 
 
-def test_a_driver_of_another_branch_gives_way_and_the_node_is_rebooted_only_when_allowed(node: GpuMachine) -> None:
-    library = ["libnvidia-compute"] if is_ubuntu(node) else ["nvidia-driver-cuda", "libnvidia-ml1"]
-    names = [*library, module(node, "", flavour(node)), "nvidia-persistenced"]
-    node.run(f"{BY_HAND} install {' '.join(f'{name}={NEW}-1{revision(node)}' for name in names)}")
-    node.run("rm /run/standin/loaded; nvidia-smi -L", fails=True)  # as a reboot would
+@contextmanager
+def full_root(node: GpuMachine) -> Iterator[None]:
+    """The machine's disk has not a byte left."""
+    disk, space = node.root.parent, os.statvfs(node.root.parent)
+    used = (space.f_blocks - space.f_bfree) * space.f_frsize
+    subprocess.run(["mount", "-o", f"remount,size={used}", disk], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,size=50%", disk], check=True)
 
-    refused = node.play(nvidia_driver_may_reboot=False)
-    allowed = node.play()
 
-    assert f"{NEW} is loaded and 580.178.04 installed: drain the node and" in refused.output
+@contextmanager
+def full_archives(node: GpuMachine) -> Iterator[None]:
+    """What packages are downloaded to is a file system of its own, and full."""
+    place = "/var/cache/apt/archives"
+    node.run(
+        f"mount -t tmpfs -o size=64k tmpfs {place} && mkdir {place}/partial; head -c 1M /dev/zero > {place}/x || :"
+    )
+    try:
+        yield
+    finally:
+        node.run(f"umount {place}")
+
+
+FULL: dict[str, tuple[Callable[[GpuMachine], AbstractContextManager[None]], str, str]] = {
+    "root": (
+        full_root,
+        "disk: 0.0 GiB free at /var/lib/gpufleet, needs at least 0.5 GiB: free some or choose a larger disk",
+        "No space left on device",
+    ),
+    "archives": (full_archives, "0.0 MiB are free at /var/cache/apt/archives: free some", "not held"),
+}
+
+
+@pytest.mark.parametrize("disk", FULL)
+def test_a_full_disk_is_named_in_one_line_and_a_run_with_room_again_heals(
+    nodes: tuple[GpuMachine, ...], disk: str
+) -> None:
+    full, refusal, finding = FULL[disk]
+    with ExitStack() as disks:
+        for node in nodes:
+            library_removed(node)
+            disks.enter_context(full(node))
+        refused, checked = nodes[0].play(), nodes[0].play("verify.yml")
+    healed = nodes[0].play()
+
+    assert refused.output.count(refusal) >= len(nodes), refused.output
+    assert checked.output.count(finding) >= len(nodes), checked.output
+    assert all(counts["failed"] for counts in (*refused.recap.values(), *checked.recap.values()))
+    assert healed.code == 0, healed.output
+    assert ready(nodes)
+
+
+def test_a_driver_of_another_branch_gives_way_and_the_nodes_are_rebooted_only_when_allowed(
+    nodes: tuple[GpuMachine, ...],
+) -> None:
+    for node in nodes:
+        library = ["libnvidia-compute"] if is_ubuntu(node) else ["nvidia-driver-cuda", "libnvidia-ml1"]
+        names = [*library, module(node, "", flavour(node)), "nvidia-persistenced"]
+        node.run(f"{BY_HAND} install {' '.join(f'{name}={NEW}-1{revision(node)}' for name in names)}")
+        node.run("rm /run/standin/loaded; nvidia-smi -L", fails=True)  # as a reboot would
+
+    refused = nodes[0].play(nvidia_driver_may_reboot=False)
+    allowed = nodes[0].play()
+
+    assert refused.output.count(f"{NEW} is loaded and 580.178.04 installed: drain the node and") >= len(nodes)
     assert allowed.code == 0, allowed.output
-    assert node.ready["ready"]
+    assert ready(nodes)
 
 
-def test_packages_do_not_change_under_a_running_job(node: GpuMachine) -> None:
-    node.run("apt-mark unhold nvidia-modprobe")
-    node.run(f"{BY_HAND} install nvidia-modprobe={OLD}-1{revision(node)}")
-    node.computes(1)
+def test_packages_do_not_change_under_a_running_job(nodes: tuple[GpuMachine, ...]) -> None:
+    for node in nodes:
+        node.run("apt-mark unhold nvidia-modprobe")
+        node.run(f"{BY_HAND} install nvidia-modprobe={OLD}-1{revision(node)}")
+        node.computes(1)
 
-    refused = node.play()
-    node.computes()
-    healed = node.play()
+    refused = nodes[0].play()
+    for node in nodes:
+        node.computes()
+    healed = nodes[0].play()
 
-    assert "busy: process 1 computes on a GPU, and nvidia-modprobe must change" in refused.output
+    said = "busy: process 1 computes on a GPU, and nvidia-modprobe must change"
+    assert refused.output.count(said) >= len(nodes)
     assert healed.code == 0, healed.output
 
 
-def test_after_all_of_it_a_run_changes_nothing(node: GpuMachine) -> None:
-    again = node.play()
+def test_after_all_of_it_a_run_changes_nothing(nodes: tuple[GpuMachine, ...]) -> None:
+    again = nodes[0].play()
 
     assert (again.code, again.changed) == (0, 0), again.output

@@ -14,11 +14,7 @@ from gpu_machines import GpuMachine, Hardware, fill, lacking, running
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
-HOLD = """import fcntl, time
-lists = open("/var/lib/apt/lists/lock", "w")
-fcntl.lockf(lists, fcntl.LOCK_EX)
-time.sleep(60)  # longer than a play needs to come to the lists
-"""
+HELD_SECONDS = 60  # longer than a play needs to come to the lists
 PIN, KEYRING = "/etc/apt/preferences.d/gpufleet-nvidia", "/usr/share/keyrings/gpufleet-cuda.gpg"
 
 
@@ -61,10 +57,11 @@ def test_the_name_that_brings_a_driver_along_cannot_be_installed_unasked(node: G
 
 def test_another_apt_that_reads_the_lists_is_waited_for(node: GpuMachine) -> None:
     """As the one that a machine starts by itself at its first boot."""
-    (node.root / "root/hold.py").write_text(HOLD)
     node.run("apt-get -qq -y remove --allow-change-held-packages nvidia-modprobe")
     node.run("rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
-    node.run("systemd-run --quiet python3 /root/hold.py")
+    node.run(
+        f"systemd-run --quiet python3 /usr/local/lib/standin/standin_apt.py {HELD_SECONDS} /var/lib/apt/lists/lock"
+    )
 
     waited = node.play()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import apt_repository
 import pytest
 from ssh_hosts import Site, make_lock, make_package
 
@@ -106,26 +105,9 @@ def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel
     assert (second.code, second.changed) == (0, 0), second.output
 
 
-def archive_of_what_lacks(root: Path, *names: str) -> None:
-    """The distribution's own packages that a machine needs for these, in an archive on its disk."""
-    place = root / "srv/archive"
-    place.mkdir()
-    asked = ["apt-get", "--simulate", f"--option=Dir::State::status={root}/var/lib/dpkg/status", "install", *names]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    lacking = [line.split()[1] for line in told.splitlines() if line.startswith("Inst")]
-    subprocess.run(["apt-get", "--quiet", "download", *lacking], cwd=place, capture_output=True, check=True)
-    index = ""
-    for deb in place.glob("*.deb"):
-        fields = subprocess.run(["dpkg-deb", "--field", deb], capture_output=True, text=True, check=True).stdout
-        body = deb.read_bytes()
-        index += f"{fields}Filename: ./{deb.name}\nSize: {len(body)}\nSHA256: {hashlib.sha256(body).hexdigest()}\n\n"
-    (place / "Packages").write_text(index)
-    (root / "etc/apt/sources.list.d/own.list").write_text("deb [trusted=yes] file:/srv/archive ./\n")
-
-
 def test_a_bare_image_gets_what_makes_environments_and_then_its_own(site: Site, tmp_path: Path) -> None:
     root = system(site)
-    archive_of_what_lacks(root, "python3-venv", "python3-packaging")
+    apt_repository.on_disk(root, "python3-venv", "python3-packaging")
     lock = make_lock(tmp_path, "torch")
     lock.write_text(lock.read_text().replace(tmp_path.as_uri(), "file:///srv/wheels"))
     shutil.copytree(tmp_path, root / "srv/wheels")

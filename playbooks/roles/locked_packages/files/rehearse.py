@@ -13,9 +13,12 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 LOCK, LOCK_SECONDS = "/var/lib/apt/lists/lock", 300
-GIB = 1024**3
+# What `apt-cache show` tells of a package → the folder that takes it, and its unit in bytes.
+TAKEN = {"Size": ("/var/cache/apt/archives", 1), "Installed-Size": ("/usr", 1024)}
+MIB = 1024**2
 wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
 locked = re.compile("|".join(names))
 FREELY = ("--allow-downgrades", "--allow-change-held-packages", "--option", "APT::Ignore-Hold=true")
@@ -43,13 +46,18 @@ def offered(name):
     return any(line.split("|")[1].strip().startswith(f"{driver}-") for line in listing.splitlines())
 
 
-def needed_bytes(packages):
-    """What they take while they are installed: the archives, and what is in them (Installed-Size counts in KiB)."""
-    if not packages:
-        return 0
+def without_room(packages):
+    """A line for each file system that is too small: archives and their content may lie on one, or on two."""
     told = subprocess.run(["apt-cache", "show", *packages], capture_output=True, text=True, check=True).stdout
-    sizes = re.findall(r"^(Installed-Size|Size): (\d+)$", told, re.MULTILINE)
-    return sum(int(size) * (1024 if kind == "Installed-Size" else 1) for kind, size in sizes)
+    needed, folders = {}, {}
+    for kind, size in re.findall(r"^(Installed-Size|Size): (\d+)$", told, re.MULTILINE):
+        folder, unit = TAKEN[kind]
+        place = Path(folder).stat().st_dev
+        needed[place], folders[place] = needed.get(place, 0) + int(size) * unit, folder
+    for place, folder in folders.items():
+        free = shutil.disk_usage(folder).free
+        if needed[place] > free:
+            yield f"they need {needed[place] / MIB:.1f} MiB, and {free / MIB:.1f} MiB are free at {folder}: free some"
 
 
 def rehearsed():
@@ -69,9 +77,8 @@ def rehearsed():
             problems.append(f"{name} would be removed")
         if action == "Inst" and name.startswith("linux-image-"):
             problems.append(f"{name} would be installed, and the node boot into a kernel without its driver")
-    needed, free = needed_bytes(comes), shutil.disk_usage("/usr").free
-    if needed > free:
-        problems.append(f"they need {needed / GIB:.1f} GiB, and {free / GIB:.1f} GiB are free at /usr")
+    if comes:
+        problems += without_room(comes)
     return {"problems": problems, "install": install, "remove": remove, "moves": moves}
 
 

@@ -17,8 +17,11 @@ if purpose == "begin" and ready.exists():
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     check = {"name": "configured", "ok": False, "detail": "gpu_node.yml has not finished on it"}
     fresh = ready.with_suffix(".new")
-    fresh.write_text(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
-    fresh.replace(ready)
+    try:
+        fresh.write_text(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
+        fresh.replace(ready)
+    except OSError:  # a full disk takes no word, and a node that gives none is not ready
+        ready.unlink()
 
 disk = next(above for above in (folder, *folder.parents) if above.exists())
 space = os.statvfs(disk)

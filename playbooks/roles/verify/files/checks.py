@@ -43,14 +43,22 @@ WITH_GPUS = (
 
 def main(expected, file):
     """expected: what must be, as the role's defaults name it. file: where the node's word goes, `-` for nowhere."""
-    unfinished = {"name": "checks", "ok": False, "detail": "the checks have not finished"}
-    write(file, {"ready": False, "checks": [unfinished], "time": now()})
     node = Node()
-    report = checked(node, expected)
-    write(file, report)
-    if report["ready"] and expected["gpus"]:
-        proven(file, driver.locked(node, expected))
+    try:
+        write(file, refused("checks", "the checks have not finished"))
+        report = checked(node, expected)
+        write(file, report)
+        if report["ready"] and expected["gpus"]:
+            proven(file, driver.locked(node, expected))
+    except OSError as error:  # a full disk takes no word, and the old one no longer holds
+        Path(file).unlink(missing_ok=True)
+        report = refused("word", f"{file}: {error.strerror}: free some space")
     print(json.dumps(report))
+
+
+def refused(check, reason):
+    """A report of one check that failed."""
+    return {"ready": False, "checks": [{"name": check, "ok": False, "detail": reason}], "time": now()}
 
 
 def checked(node, expected):
