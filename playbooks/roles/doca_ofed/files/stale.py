@@ -3,9 +3,11 @@
 import subprocess
 from pathlib import Path
 
-LOADED = Path("/sys/module/mlx5_core/version")
+LOADED = Path("/sys/module/mlx5_core")
+OWN = "the kernel's own driver"  # which tells no version
 
 answer = subprocess.run(["modinfo", "-F", "version", "mlx5_core"], capture_output=True, text=True, check=False)
-disk, loaded = answer.stdout.strip(), LOADED.read_text().strip() if LOADED.exists() else None
-if loaded and disk and loaded != disk:
+disk, version = answer.stdout.strip(), LOADED / "version"
+loaded = version.read_text().strip() if version.exists() else OWN
+if LOADED.exists() and disk and loaded != disk:
     print(f"{loaded} is loaded and {disk} installed")
