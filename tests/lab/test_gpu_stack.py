@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from gpu_machines import GpuMachine, Hardware, lacking, running
@@ -12,6 +14,8 @@ from infra.clouds.local.site import MACHINE_USER
 
 pytestmark = pytest.mark.timeout(900)
 
+PAGE = Path(__file__).parents[2] / "docs/gpu-node.md"
+LAB_ONLY = ("/etc/ssh/sshd_config.d/gpufleet.conf",)  # what boots a machine of the lab
 DRIVER = "580.178.04"
 A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debian12")
 
@@ -56,6 +60,51 @@ def test_every_package_of_the_driver_is_of_one_version_and_held(node: GpuMachine
 
     assert {row[2] for row in rows} == {"hold"}
     assert {row[1] for row in rows if "container" not in row[0]} == {f"{DRIVER}-1"}
+
+
+def table(heading: str) -> dict[str, str]:
+    """A table of the page: what stands in the quotes of a row's first cell, and the rest of the row."""
+    part = PAGE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ", 1) for line in part.splitlines() if line.startswith("| `")]
+    return {name: rest for first, rest in rows for name in spread(re.findall("`([^`]+)`", first))}
+
+
+def spread(names: list[str]) -> Iterator[str]:
+    """`a-{b,c}` is `a-b` and `a-c`."""
+    for name in names:
+        before, brace, rest = name.partition("{")
+        inside, _, after = rest.partition("}")
+        yield from (before + word + after for word in inside.split(",")) if brace else (name,)
+
+
+def test_the_page_names_every_file_that_is_ours_and_none_that_is_not_there(node: GpuMachine, first: Played) -> None:
+    named = set(table("Files"))
+    told = node.run(f'ls -d {" ".join(named)} 2>/dev/null; find /etc /usr /opt -name "*gpufleet*" -not -type d')
+    there = set(told.split())
+    ours = {path for path in there if path.startswith(("/etc", "/usr"))} - set(LAB_ONLY)
+    units = {f"/etc/systemd/system/{unit}.service" for unit in table("Units and ports")}
+    wanted = {f"/etc/systemd/system/multi-user.target.wants/{Path(unit).name}" for unit in units}
+
+    assert named - there == {path for path, rest in table("Files").items() if "hardening" in rest}
+    assert ours - named - units - wanted == set()
+
+
+def test_the_page_names_every_unit_and_every_port(node: GpuMachine, first: Played) -> None:
+    units = {unit for unit, rest in table("Units and ports").items() if "only with" not in rest}
+    ports = {int(port) for rest in table("Units and ports").values() for port in re.findall(r"\b\d{4,5}\b", rest)}
+    listening = [line.split()[1:4] for line in node.run("cat /proc/net/tcp /proc/net/tcp6").splitlines()]
+
+    assert set(node.run(f"systemctl is-active {' '.join(units)}").split()) == {"active"}
+    assert {int(local.rpartition(":")[2], 16) for local, _, state in listening if state == "0A"} - {22} <= ports
+
+
+def test_the_page_names_the_versions_that_are_installed(node: GpuMachine, first: Played) -> None:
+    locked = node.site.handover["groups"][0]["drivers"]["debian12"]
+    page, installed = PAGE.read_text(), node.run('dpkg-query -W -f "\\${Version}\\n"')
+
+    for part in ("driver", "cuda_toolkit", "dcgm", "container_toolkit", "dcgm_exporter"):
+        assert locked[part] in page, part
+        assert locked[part] in installed, part
 
 
 def test_a_second_run_changes_nothing(node: GpuMachine, first: Played) -> None:
