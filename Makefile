@@ -31,9 +31,9 @@ bench: ## the comparisons behind the figures of the pages
 	@$(BIN)/python -m training bench accuracy loop naive
 	@$(BIN)/python tests/bench/plan.py
 
-lab: ## the tests on real hosts and machines only
+lab: ## all tests on real hosts and machines, the bench and the linter; then what of it was reached (hours)
 	@$(SETUP) --tests
-	@$(BIN)/python -m pytest -q -rs tests/lab
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/lab/reach.py
 
 labbench: ## what gpu_node.yml costs on 8 and on 16 machines of the lab
 	@$(SETUP) --tests
