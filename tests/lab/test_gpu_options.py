@@ -134,3 +134,12 @@ def test_a_second_run_changes_nothing(node: GpuMachine, settings: dict[str, Any]
     again = play(node, settings)
 
     assert (again.code, again.changed) == (0, 0), again.output
+
+
+def test_a_reset_leaves_nothing_of_ours(node: GpuMachine, first: Played) -> None:
+    gone = node.play("reset.yml", reset_confirmed="gpus")
+    left = node.run('find /etc /opt /usr /var/lib -name "*gpufleet*" -o -name "mount.ossfs2" | sort')
+
+    assert gone.code == 0, gone.output
+    assert left.split() == ["/etc/ssh/sshd_config.d/gpufleet.conf"]
+    assert node.run("systemctl restart containerd && systemctl is-active containerd munge").split() == ["active"] * 2

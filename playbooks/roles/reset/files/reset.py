@@ -13,6 +13,7 @@ from pathlib import Path
 
 PLACES = (
     "/etc/apt",
+    "/etc/containerd",
     "/etc/modprobe.d",
     "/etc/modules-load.d",
     "/etc/profile.d",
