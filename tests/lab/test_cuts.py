@@ -1,22 +1,21 @@
-"""SSH cut in the middle of gpu_node.yml, on four machines: the next run converges, the one after changes nothing."""
+"""SSH cut in the middle of a random task, on four machines: the next run converges, the one after changes nothing."""
 
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 from gpu_machines import GpuMachine, Hardware, fleet, lacking
-from ssh_hosts import Played
+
+from infra.clouds.local.site import MACHINE_USER
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 MACHINES, ROUNDS = 4, 5
 SEED = 20261121
-FIRST_RUN_SECONDS = (3.0, 60.0)  # a cut falls somewhere in between, which is anywhere in the run
+TASKS = 50  # of the first run on a machine, which has more; each is cut in one of them
 
 
 @pytest.fixture
@@ -28,35 +27,16 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GpuMach
         yield found
 
 
-def cut(machine: GpuMachine) -> None:
-    """Ends every login on the machine, this one too, in the middle of whatever it does: killed, not asked."""
-    machine.run('pkill -KILL -f "^sshd: ops"', fails=True)
-
-
-def with_cuts(machines: tuple[GpuMachine, ...], after_seconds: list[float]) -> Played:
-    """A run, in which each machine's SSH is cut once, at its own time."""
-    timers = [threading.Timer(after, cut, [each]) for after, each in zip(after_seconds, machines, strict=True)]
-    for timer in timers:
-        timer.start()
-    played = machines[0].play()
-    for timer in timers:
-        timer.cancel()
-        timer.join()
-    return played
-
-
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_after_cuts_a_run_converges_and_the_next_changes_nothing(machines: tuple[GpuMachine, ...], round_: int) -> None:
     chance = random.Random(SEED + round_)
-    moments = [chance.uniform(*FIRST_RUN_SECONDS) for _ in machines]
+    for machine in machines:
+        task = chance.randint(1, TASKS)
+        machine.run(f"systemd-run --quiet python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")
 
-    began = time.monotonic()
-    broken = with_cuts(machines, moments)
-    lasted = time.monotonic() - began
-    healed = machines[0].play()
-    again = machines[0].play()
+    broken, healed, again = (machines[0].play() for _ in range(3))
 
-    assert [counts["unreachable"] for counts in broken.recap.values()].count(1) >= sum(m < lasted for m in moments) // 2
+    assert all(counts["unreachable"] == 1 for counts in broken.recap.values()), broken.output
     assert healed.code == 0, healed.output
     assert (again.code, again.changed) == (0, 0), again.output
     assert all(machine.ready["ready"] for machine in machines)
