@@ -77,9 +77,9 @@ def hardware():
     for way in ("xmit", "rcv") if there["cards"] else ():
         write(CARRIED / way, "0\n")
     if any(card.startswith("mlx5") for card in there["cards"]):
-        (RUN / "module/mlx5_core").mkdir(parents=True)
-        (RUN / "module/mlx5_core/version").symlink_to(LOADED_MLX5)
-        graft(RUN / "module", "/sys/module")
+        subprocess.run(["mount", "-o", "remount,rw", "/sys"], check=True)  # a machine's is in memory, without modules
+        Path("/sys/module/mlx5_core").mkdir(parents=True)
+        Path("/sys/module/mlx5_core/version").symlink_to(LOADED_MLX5)
     if there["switch"] == "nvlink5":
         write(RUN / "class/infiniband/mlx5_0/device/vpd", "ConnectX-7 SW_MNG\n")
     if (RUN / "class").exists():
