@@ -2,7 +2,8 @@
 
 Sources: KMS Developer Guide, "Default key policy" (the account's administrators keep the key, or nobody could);
 CloudWatch Logs User Guide, "Encrypt log data using KMS"; EC2 Auto Scaling User Guide, "Required KMS key policy for use
-with encrypted volumes"; EC2 User Guide, "Prerequisites for EC2 Fleet" (fleets start nodes by their own roles).
+with encrypted volumes"; EC2 User Guide, "Prerequisites for EC2 Fleet" (fleets start nodes by their own roles); FSx for
+Lustre User Guide, "Working with server-side encrypted Amazon S3 buckets" (each file system has a role of its own).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ FLEET_ROLES = (
     "spot.amazonaws.com/AWSServiceRoleForEC2Spot",
 )
 SCALING_ROLE = "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+REPOSITORY_ROLES = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_*"
+ANYBODY = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Resource": "*"}  # whom its condition lets through
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,8 @@ def _statements(args: EncryptionArgs) -> Iterator[dict[str, Any]]:
             "Condition": _only_ours(service, args),
         }
     yield from _launchers(args)
+    if args.plan.repository_grant:
+        yield _repositories(args)
 
 
 def _only_ours(service: str, args: EncryptionArgs) -> dict[str, Any]:
@@ -95,17 +100,23 @@ def _launchers(args: EncryptionArgs) -> Iterator[dict[str, Any]]:
     roles = [*FLEET_ROLES, *((SCALING_ROLE,) if args.plan.scaling_grant else ())]
     theirs = {
         "StringEquals": {"kms:CallerAccount": args.owner},
-        "ArnEquals": {
-            "aws:PrincipalArn": [
-                Output.concat("arn:aws:iam::", args.owner, ":role/aws-service-role/", role) for role in roles
-            ]
-        },
+        "ArnEquals": {"aws:PrincipalArn": [_service_role(args, role) for role in roles]},
     }
-    everyone = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Resource": "*"}
-    yield {"Sid": "Launchers", **everyone, "Action": list(USE), "Condition": theirs}
+    yield {"Sid": "Launchers", **ANYBODY, "Action": list(USE), "Condition": theirs}
     yield {
         "Sid": "LaunchersGrant",
-        **everyone,
+        **ANYBODY,
         "Action": "kms:CreateGrant",
         "Condition": {**theirs, "Bool": {"kms:GrantIsForAWSResource": "true"}},
     }
+
+
+def _repositories(args: EncryptionArgs) -> dict[str, Any]:
+    """The roles by which file systems reach the buckets that they show: through S3 alone."""
+    through_s3 = {"kms:CallerAccount": args.owner, "kms:ViaService": f"s3.{args.region}.amazonaws.com"}
+    theirs = {"ArnLike": {"aws:PrincipalArn": _service_role(args, REPOSITORY_ROLES)}}
+    return {"Sid": "Repositories", **ANYBODY, "Action": list(USE), "Condition": {"StringEquals": through_s3, **theirs}}
+
+
+def _service_role(args: EncryptionArgs, name: str) -> Output[str]:
+    return Output.concat("arn:aws:iam::", args.owner, ":role/aws-service-role/", name)

@@ -65,7 +65,7 @@ def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
         groups=groups,
         storage=storage,
         bundle=_retention(removable=True) if asked.eks is None else None,
-        key=_key(asked.region, groups),
+        key=_key(asked.region, groups, file_systems),
         permissions=permissions(asked, groups, storage) if asked.eks is None else eks_permissions(asked),
         eks=eks_plan(stack, asked, groups, storage),
         store=store_plan(groups) if asked.eks is None else None,
@@ -113,13 +113,14 @@ def _retention(*, removable: bool) -> Retention:
     )
 
 
-def _key(region: str, groups: Sequence[AwsGroupPlan]) -> KeyPlan:
+def _key(region: str, groups: Sequence[AwsGroupPlan], file_systems: Sequence[LustrePlan]) -> KeyPlan:
     """Who writes with it beside the nodes: the flow log, and EventBridge into the queue."""
     return KeyPlan(
         rotation_days=ROTATION_DAYS,
         deletion_days=DELETION_DAYS,
         services=(f"logs.{region}.amazonaws.com", "events.amazonaws.com"),
         scaling_grant=any(isinstance(group.capacity, Elastic | Managed) for group in groups),
+        repository_grant=any(item.bucket is not None for item in file_systems),
     )
 
 

@@ -196,12 +196,14 @@ class KeyPlan:
     """The stack's KMS key. services: whose own principals must be able to use it (`logs.<region>.amazonaws.com` …).
 
     scaling_grant: the service-linked role of Auto Scaling needs it too, to start nodes with encrypted volumes.
+    repository_grant: the roles by which file systems read and write the buckets that they show need it too.
     """
 
     rotation_days: int
     deletion_days: int
     services: tuple[str, ...]
     scaling_grant: bool
+    repository_grant: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,15 @@ def test_the_key_knows_its_account_without_asking_and_lets_scaling_groups_start_
     assert "AWSServiceRoleForAutoScaling" not in inputs(graph_of("fabric"), "kms/key:Key")["policy"]
 
 
+def test_a_file_system_may_use_the_key_for_the_bucket_that_it_shows_and_through_s3_alone(graph_of: Rendered) -> None:
+    shown = statements(inputs(graph_of("fabric"), "kms/key:Key")["policy"])[-1]
+
+    assert shown["Condition"]["StringEquals"]["kms:ViaService"] == "s3.us-east-1.amazonaws.com"
+    assert shown["Condition"]["ArnLike"]["aws:PrincipalArn"].endswith("/AWSServiceRoleForFSxS3Access_*")
+    assert {"kms:Decrypt", "kms:GenerateDataKey"} < set(shown["Action"])
+    assert "AWSServiceRoleForFSxS3Access" not in inputs(graph_of("spot"), "kms/key:Key")["policy"]
+
+
 def test_the_nodes_role_names_its_actions_and_buckets(graph_of: Rendered) -> None:
     allowed = statements(inputs(graph_of("fabric"), "RolePolicy", "nodes-permissions")["policy"])
 
