@@ -10,6 +10,7 @@ from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 
 RULES_PER_GROUP = 60  # in each direction
+IMPORTED = ("ssh-ed25519", "ssh-rsa")
 
 
 @rule("somebody-can-log-in", AwsPlan)
@@ -20,6 +21,14 @@ def somebody_can_log_in(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """
     if not spec.access.ssh_from and not plan.access.session_manager and not (plan.eks and plan.eks.api_from):
         yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`, or set `ssm: true`"
+
+
+@rule("login-key-can-be-imported", AwsPlan)
+def login_key_can_be_imported(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """EC2 takes keys of two types, and neither ECDSA's nor those of security tokens (EC2 API, ImportKeyPair)."""
+    kind = plan.access.key_pair.partition(" ")[0] if plan.access.key_pair else None
+    if kind is not None and kind not in IMPORTED:
+        yield "cluster.access.public_key", f"EC2 takes no key of type {kind}, only {' and '.join(IMPORTED)}"
 
 
 @rule("public-address-needs-a-single-interface", AwsPlan)

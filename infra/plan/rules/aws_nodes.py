@@ -10,6 +10,15 @@ from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 
 
+@rule("zone-is-no-local-zone", AwsPlan)
+def zone_is_no_local_zone(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """It has public addresses of its own, and neither FSx nor EKS (EC2 API, AllocateAddress, NetworkBorderGroup)."""
+    for i, zone in enumerate(plan.zones):
+        if len(zone) > len(plan.region) + 1:
+            key = "zone" if spec.zones is None else f"zones[{i}]"
+            yield f"cluster.{key}", f"{zone} is a Local Zone; name a zone of the region, such as {plan.region}a"
+
+
 @rule("nodes-of-a-gang-have-a-fabric", AwsPlan, level="warning")
 def nodes_of_a_gang_have_a_fabric(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Without EFA, NCCL goes over TCP, silently and many times slower (EC2 User Guide, Elastic Fabric Adapter)."""

@@ -11,6 +11,8 @@ from infra.plan.aws.price import on_demand
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.aws import AwsSpec
 
+MOST_MAILS = 10
+
 
 @rule("block-is-paid-up-front", AwsPlan, level="info")
 def block_is_paid_up_front(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
@@ -33,3 +35,10 @@ def spot_would_cost_less(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
             where = f"{len(usd)} zones of {plan.region}: {seen[0].source}, {seen[0].date}"
             message = f"spot would save {saving:.0%} or more: {usd[0]:.2f} to {usd[-1]:.2f} USD an hour ({where})"
             yield f"cluster.nodes[{i}].market", message
+
+
+@rule("budget-tells-as-many-as-it-can", AwsPlan)
+def budget_tells_as_many_as_it_can(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A notification has at most ten addresses (AWS Cost Management User Guide, Quotas and restrictions)."""
+    if plan.budget is not None and (count := len(plan.budget.emails)) > MOST_MAILS:
+        yield "cluster.budget.notify", f"{count} addresses; a budget of AWS tells {MOST_MAILS}: name a mailing list"

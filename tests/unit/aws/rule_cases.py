@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusters import BUCKET, HEAD, SSH, group
+from clusters import BUCKET, HEAD, KEY, SSH, group
 
 Changes = Mapping[str, str | None]
 
@@ -18,6 +18,8 @@ def bought(confirm: str) -> str:
     return group(type="p5.48xlarge", market=f"{{kind: block, buy: {offer}}}")
 
 
+ECDSA = f"ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABB{'A' * 87}= nobody"
+MAILS = ", ".join(f"ops{i}@example.com" for i in range(10))
 OFFICES = ", ".join(f"203.0.113.{i}/32" for i in range(60))
 
 
@@ -188,6 +190,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[0].count",
         "the group `head` is the one login machine",
     ),
+    "login-key-can-be-imported": (
+        {"access": SSH, "nodes": group(fabric="none")},
+        {"access": SSH.replace(KEY, ECDSA), "nodes": group(fabric="none")},
+        "error",
+        "access.public_key",
+        "EC2 takes no key of type ecdsa-sha2-nistp256, only ssh-ed25519 and ssh-rsa",
+    ),
+    "zone-is-no-local-zone": (
+        {},
+        {"zone": "us-east-1-atl-2a"},
+        "error",
+        "zone",
+        "us-east-1-atl-2a is a Local Zone; name a zone of the region, such as us-east-1a",
+    ),
     "somebody-can-log-in": ({}, {"access": "{}"}, "error", "access", "nobody could log in"),
     "public-address-needs-a-single-interface": (
         {"access": SSH, "nodes": group(type="g6.8xlarge", fabric="none")},
@@ -300,6 +316,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "info",
         "budget",
         "name `notify`",
+    ),
+    "budget-tells-as-many-as-it-can": (
+        {"budget": f"{{monthly: 70000, notify: [{MAILS}]}}"},
+        {"budget": f"{{monthly: 70000, notify: [{MAILS}, eleventh@example.com]}}"},
+        "error",
+        "budget.notify",
+        "11 addresses; a budget of AWS tells 10",
     ),
     "budget-holds": (
         {"budget": "{hourly: 88}"},
