@@ -1,8 +1,10 @@
-"""What a plan takes for granted, asked of AWS before anything is made: zones, offerings, images, reservations, quotas.
+"""What a plan takes for granted, asked of AWS before anything is made: zones, offerings, images, reservations, roles,
+quotas.
 
 Sources: EC2 API, DescribeAvailabilityZones, DescribeInstanceTypeOfferings, DescribeImages, DescribeCapacityReservations
 and DescribeCapacityBlockOfferings; EC2 User Guide, "Amazon EC2 instance type quotas" (vCPUs, one quota for a family and
-a way of buying).
+a way of buying), "Amazon EC2 boot modes" and "EC2 Fleet prerequisites"; EKS User Guide, "View Amazon EKS networking
+requirements for VPC and subnets".
 """
 
 from __future__ import annotations
@@ -17,11 +19,24 @@ from botocore.exceptions import ClientError
 
 from infra.catalog import load
 from infra.clouds.tags import LOGICAL_NAME
-from infra.plan.aws import AwsGroupPlan, AwsPlan, CapacityBlock, Managed, OnDemand, Purchase, Reservation, Spot
+from infra.plan.aws import (
+    AwsGroupPlan,
+    AwsPlan,
+    CapacityBlock,
+    Gang,
+    ImagePlan,
+    Managed,
+    OnDemand,
+    Purchase,
+    Reservation,
+    Spot,
+)
 from infra.plan.plan import Finding
-from ops.aws.account import Account, answers
+from ops.aws.account import GLOBAL_REGION, Account, answers
 
 LINUX = "Linux/UNIX"
+WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")  # the ids of zones where no control plane stands
+FLEET_ROLE, FLEETS = "AWSServiceRoleForEC2Fleet", "ec2fleet.amazonaws.com"
 # Quotas in vCPUs: (how it is bought, how the type's name begins) -> the code of Service Quotas.
 QUOTAS = {
     (OnDemand, r"p\d"): "L-417A185B",
@@ -44,6 +59,7 @@ def findings(account: Account, plan: AwsPlan) -> tuple[Finding, ...]:
                 _images(account, plan),
                 _reservations(account, plan),
                 _purchases(account, plan),
+                _roles(account, plan),
                 _quotas(account, plan),
             )
         )
@@ -61,6 +77,9 @@ def _zones(account: Account, plan: AwsPlan) -> Iterator[Finding]:
             yield _error("live-zone", "cluster.zone", f"this account has not opted in to {zone}")
         elif known[zone]["State"] != "available":
             yield _error("live-zone", "cluster.zone", f"{zone} is {known[zone]['State']}")
+        elif plan.eks is not None and known[zone]["ZoneId"] in WITHOUT_EKS:
+            here = f"{zone} is {known[zone]['ZoneId']} in this account"
+            yield _error("live-zone", "cluster.zones", f"{here}, where EKS has no control plane; name another one")
 
 
 def _offerings(account: Account, plan: AwsPlan) -> Iterator[Finding]:
@@ -99,6 +118,18 @@ def _images(account: Account, plan: AwsPlan) -> Iterator[Finding]:
             yield _error("live-image", path, f"{id_} is {found.get('State', 'not there')}")
         elif found["Architecture"] != image.architecture:
             yield _error("live-image", path, f"{id_} is for {found['Architecture']}")
+        else:
+            yield from _unbootable(plan, image, found)
+
+
+def _unbootable(plan: AwsPlan, image: ImagePlan, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """An image that only knows one boot mode does not start on a type that only knows the other."""
+    mode = found.get("BootMode", "uefi-preferred")
+    for kind in dict.fromkeys(group.type for group in plan.groups if group.image == image):
+        known = load().type(kind).boot_modes
+        if mode != "uefi-preferred" and known and mode not in known:
+            message = f"{found['ImageId']} boots by {mode}, and {kind} by {' or '.join(known)} only"
+            yield _error("live-image", f"cluster.images.{image.architecture}", message)
 
 
 def _reservations(account: Account, plan: AwsPlan) -> Iterator[Finding]:
@@ -180,6 +211,21 @@ def _bought(account: Account, plan: AwsPlan, purchase: Purchase) -> bool:
     tags = {**plan.tags, LOGICAL_NAME: purchase.name}
     filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
     return bool(account.listed("ec2", "describe_capacity_reservations", "CapacityReservations", Filters=filters))
+
+
+def _roles(account: Account, plan: AwsPlan) -> Iterator[Finding]:
+    """A fleet that is refilled starts nodes by a role that no call makes along the way; an instant one needs none."""
+    maintained = (isinstance(group.capacity, Gang) and group.capacity.fleet_type == "maintain" for group in plan.groups)
+    if (first := next((i for i, found in enumerate(maintained) if found), None)) is None:
+        return
+    try:
+        account.client("iam", GLOBAL_REGION).get_role(RoleName=FLEET_ROLE)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchEntity":
+            raise
+        make = f"`aws iam create-service-linked-role --aws-service-name {FLEETS}` makes it, once"
+        message = f"the account has no {FLEET_ROLE}, by which its nodes are started; {make}"
+        yield _error("live-role", f"cluster.nodes[{first}].market", message)
 
 
 def _quotas(account: Account, plan: AwsPlan) -> Iterator[Finding]:

@@ -21,9 +21,10 @@ QUOTA_VCPUS = 100_000.0  # enough for every test
 
 
 def _zones(view: View, asked: Asked) -> Answer:
+    told = {"RegionName": view.region, "State": "available", "OptInStatus": "opt-in-not-required"}
     return {
         "AvailabilityZones": [
-            {"ZoneName": zone, "RegionName": view.region, "State": "available", "OptInStatus": "opt-in-not-required"}
+            {"ZoneName": zone, "ZoneId": f"id-of-{zone}", **told}
             for zone in _filter(asked, "zone-name")
             if zone.startswith(view.region)
         ]

@@ -59,6 +59,15 @@ def _roles(view: View, asked: Asked) -> Answer:
     }
 
 
+def _service_role(view: View, asked: Asked) -> Answer:
+    """The account is one that has used every service before."""
+    name = asked["RoleName"]
+    arn = f"arn:aws:iam::{ACCOUNT}:role/{name}"
+    return {
+        "Role": {"RoleName": name, "Arn": arn, "Path": "/", "RoleId": "AROAEXAMPLE", "CreateDate": datetime.now(UTC)}
+    }
+
+
 def _role_tags(view: View, asked: Asked) -> Answer:
     return {"Tags": tags(_role(view, asked)), "IsTruncated": False}
 
@@ -147,6 +156,7 @@ SERVICE_ANSWERS: Mapping[tuple[str, str], Answering] = {
     ("tagging", "GetResources"): _resources,
     ("kms", "DescribeKey"): _key,
     ("iam", "ListRoles"): _roles,
+    ("iam", "GetRole"): _service_role,
     ("iam", "ListRoleTags"): _role_tags,
     ("iam", "ListRolePolicies"): _role_policies,
     ("events", "ListTargetsByRule"): _targets,

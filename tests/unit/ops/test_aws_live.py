@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from infra.plan import decide
-from infra.plan.aws import AwsPlan
+from infra.plan.aws import AwsPlan, EksPlan
 from infra.plan.plan import Finding
 from infra.spec import load
 from ops.aws import live
-from ops.aws.account import Account
+from ops.aws.account import GLOBAL_REGION, Account
 from ops.failure import Failure
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -52,6 +53,24 @@ OFFER: dict[str, Any] = {
     "UpfrontFee": "39000.00",
     "CurrencyCode": "USD",
 }
+FLEET_ROLE: dict[str, Any] = {
+    "RoleName": "AWSServiceRoleForEC2Fleet",
+    "Arn": "arn:aws:iam::111122223333:role/aws-service-role/ec2fleet.amazonaws.com/AWSServiceRoleForEC2Fleet",
+    "Path": "/aws-service-role/ec2fleet.amazonaws.com/",
+    "RoleId": "AROAEXAMPLEEXAMPLE",
+    "CreateDate": datetime(2026, 1, 1, tzinfo=UTC),
+}
+EKS = EksPlan(
+    name="x",
+    version="1.35",
+    admins=(),
+    api_from=(),
+    subnets=(),
+    security_group="",
+    log_retention_days=30,
+    addons=(),
+    tenant=None,
+)
 PURCHASE = f"{{kind: block, buy: {{offering: {OFFERING}, hours: 48, usd_at_most: 40000}}}}"
 
 
@@ -78,7 +97,8 @@ def asked(plan: AwsPlan, **said: Any) -> tuple[Finding, ...]:
     """The findings where AWS answers as a sound account would, but for what is given. botocore checks each answer."""
     account, kind = Account(REGION), plan.groups[0].type
     ec2, quotas = Stubber(account.client("ec2")), Stubber(account.client("service-quotas"))
-    zone = {"ZoneName": ZONE, "State": "available", "OptInStatus": "opt-in-not-required"}
+    iam = Stubber(account.client("iam", GLOBAL_REGION))
+    zone = {"ZoneName": ZONE, "ZoneId": "use1-az6", "State": "available", "OptInStatus": "opt-in-not-required"}
     ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone | said.get("zone", {})]}, ANY_OF_IT)
     offers = [{"InstanceType": kind, "Location": where} for where in said.get("offered_in", [ZONE])]
     ec2.add_response("describe_instance_type_offerings", {"InstanceTypeOfferings": offers}, ANY_OFFER)
@@ -99,10 +119,16 @@ def asked(plan: AwsPlan, **said: Any) -> tuple[Finding, ...]:
     if plan.groups[0].market.kind in ("on-demand", "spot"):
         quota = {"QuotaName": "Running On-Demand P instances", "Value": said.get("vcpus", 384.0)}
         quotas.add_response("get_service_quota", {"Quota": quota}, {"ServiceCode": "ec2", "QuotaCode": ANY})
-    with ec2, quotas:
+    if plan.groups[0].market.kind == "spot":
+        if said.get("fleets_role", True):
+            iam.add_response("get_role", {"Role": FLEET_ROLE}, {"RoleName": FLEET_ROLE["RoleName"]})
+        else:
+            iam.add_client_error("get_role", "NoSuchEntity", "it cannot be found")
+    with ec2, quotas, iam:
         found = live.findings(account, plan)
         ec2.assert_no_pending_responses()
         quotas.assert_no_pending_responses()
+        iam.assert_no_pending_responses()
     return found
 
 
@@ -119,6 +145,7 @@ def test_nothing_is_said_of_what_is_as_it_should_be(planned: Callable[..., AwsPl
 
     assert asked(planned()) == ()
     assert asked(reserved, held={}) == ()
+    assert asked(planned("{kind: spot}")) == ()
 
 
 def test_a_zone_that_the_account_has_not_opted_in_to(planned: Callable[..., AwsPlan]) -> None:
@@ -139,6 +166,7 @@ def test_a_type_that_only_other_zones_have(planned: Callable[..., AwsPlan]) -> N
     [
         ({"State": "deregistered"}, "ami-0123456789abcdef0 is deregistered"),
         ({"Architecture": "arm64"}, "ami-0123456789abcdef0 is for arm64"),
+        ({"BootMode": "uefi"}, "ami-0123456789abcdef0 boots by uefi, and p4d.24xlarge by legacy-bios only"),
     ],
 )
 def test_an_image_that_is_gone_or_for_another_machine(
@@ -185,6 +213,23 @@ def test_a_quota_that_the_stack_alone_exceeds(planned: Callable[..., AwsPlan]) -
 
     assert path == "cluster.nodes[0].type"
     assert message == ("384 vCPUs are more than the quota `Running On-Demand P instances` (383); ask AWS for more")
+
+
+def test_spot_nodes_are_started_by_a_role_that_the_account_must_have(planned: Callable[..., AwsPlan]) -> None:
+    ((level, path, message),) = told(asked(planned("{kind: spot}"), fleets_role=False))
+
+    assert (level, path) == ("error", "cluster.nodes[0].market")
+    assert "`aws iam create-service-linked-role --aws-service-name ec2fleet.amazonaws.com`" in message
+
+
+def test_a_zone_where_eks_has_no_control_plane(planned: Callable[..., AwsPlan]) -> None:
+    plan, account = planned(), Account(REGION)
+    zone = {"ZoneName": ZONE, "ZoneId": "use1-az3", "State": "available", "OptInStatus": "opt-in-not-required"}
+    with Stubber(account.client("ec2")) as ec2:
+        ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone]}, ANY_OF_IT)
+        (found,) = live._zones(account, replace(plan, eks=EKS))
+
+    assert found.message.startswith("us-east-1d is use1-az3 in this account, where EKS has no control plane")
 
 
 def test_an_offer_is_looked_up_before_it_is_bought(planned: Callable[..., AwsPlan]) -> None:
