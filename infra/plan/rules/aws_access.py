@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from infra.plan.aws.plan import AwsPlan
 from infra.plan.rules.registry import Violation, rule
@@ -21,6 +22,23 @@ def somebody_can_log_in(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """
     if not spec.access.ssh_from and not plan.access.session_manager and not (plan.eks and plan.eks.api_from):
         yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`, or set `ssm: true`"
+
+
+@rule("network-is-one-a-vpc-can-have", AwsPlan)
+def network_is_one_a_vpc_can_have(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
+    """Loopback, link-local, multicast and reserved ones are no network of machines (RFC 6890; VPC User Guide)."""
+    network = spec.network.cidr
+    if network.is_loopback or network.is_link_local or network.is_multicast or network.is_reserved or _this(network):
+        message = f"{network} is no network of machines; take one of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16"
+        yield "cluster.network.cidr", message
+
+
+@rule("network-is-not-somebody-elses", AwsPlan, level="warning")
+def network_is_not_somebody_elses(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
+    """A VPC may have public addresses, and hides then who owns them (VPC User Guide, VPC CIDR blocks)."""
+    if (network := spec.network.cidr).is_global:
+        message = f"{network} is somebody else's on the internet, whom no node could reach; take a private one"
+        yield "cluster.network.cidr", message
 
 
 @rule("login-key-can-be-imported", AwsPlan)
@@ -60,3 +78,8 @@ def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsPlan) -> Iterator[Violat
             "cluster.network.internet",
             "nodes reach AWS only: `images` must hold the driver and every package already",
         )
+
+
+def _this(network: IPv4Network) -> bool:
+    """Whether it is a part of "this network"."""
+    return network.subnet_of(IPv4Network("0.0.0.0/8"))

@@ -54,6 +54,15 @@ def lustre_over_efa_has_efa_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violati
             yield f"{path}.efa", "no group of nodes has EFA; leave it out"
 
 
+@rule("lustre-over-efa-is-set-up-on-the-nodes", AwsPlan, level="info")
+def lustre_over_efa_is_set_up_on_the_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A client speaks TCP until its EFA cards are given to Lustre (FSx User Guide, Configuring EFA clients)."""
+    for path, item in _lustre(plan):
+        if item.efa:
+            message = "nodes mount it over TCP at first: AWS's script for EFA clients is run by hand, from Nitro v4 on"
+            yield f"{path}.efa", message
+
+
 @rule("lustre-is-in-the-nodes-zone", AwsPlan, level="warning")
 def lustre_is_in_the_nodes_zone(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A file system is in one zone; traffic from another is slower and is billed (FSx for Lustre User Guide)."""

@@ -190,6 +190,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[0].count",
         "the group `head` is the one login machine",
     ),
+    "network-is-one-a-vpc-can-have": (
+        {"network": "{cidr: 100.64.0.0/16}"},
+        {"network": "{cidr: 169.254.0.0/16}"},
+        "error",
+        "network.cidr",
+        "169.254.0.0/16 is no network of machines; take one of 10.0.0.0/8",
+    ),
+    "network-is-not-somebody-elses": (
+        {"network": "{cidr: 172.31.0.0/16}"},
+        {"network": "{cidr: 172.32.0.0/16}"},
+        "warning",
+        "network.cidr",
+        "172.32.0.0/16 is somebody else's on the internet",
+    ),
     "login-key-can-be-imported": (
         {"access": SSH, "nodes": group(fabric="none")},
         {"access": SSH.replace(KEY, ECDSA), "nodes": group(fabric="none")},
@@ -274,6 +288,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "storage[0].efa",
         "no group of nodes has EFA",
+    ),
+    "lustre-over-efa-is-set-up-on-the-nodes": (
+        {"storage": lustre()},
+        {"storage": lustre(size_gib=19200, efa="true")},
+        "info",
+        "storage[0].efa",
+        "nodes mount it over TCP at first",
     ),
     "lustre-is-in-the-nodes-zone": (
         {**TWO_ZONES, "nodes": group(zone="us-east-1a"), "storage": lustre()},
