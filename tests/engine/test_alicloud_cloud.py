@@ -51,7 +51,7 @@ def test_an_unknown_and_a_missing_argument_are_each_a_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("stack", ["aliyun-a100", "ack-gn7"])
+@pytest.mark.parametrize("stack", ["aliyun-a100", "aliyun-spot", "aliyun-scc", "ack-gn7", "hybrid"])
 def test_every_value_of_a_reviewed_plan_is_one_that_the_provider_takes(stack: str) -> None:
     rows = json.loads((GOLDEN / f"{stack}.json").read_text())["resources"]
 

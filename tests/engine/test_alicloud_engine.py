@@ -56,7 +56,7 @@ def life(request: pytest.FixtureRequest, pulumi: EngineRunner) -> Life:
         made=made,
         again=again,
         refreshed=refreshed,
-        left=store.rows("state = ''"),
+        left=[*store.rows("state = ''"), *Store(Path(engine.environment["KUBERNETES_SHELF"])).rows()],
     )
 
 

@@ -12,9 +12,10 @@ from infra.clouds.alicloud import bundle
 from infra.graph import canonical, plan_document
 
 GOLDEN = Path(__file__).parent / "golden"
+STACKS = ("aliyun-a100", "aliyun-spot", "aliyun-scc", "ack-gn7", "hybrid", "k8s-a100", "onprem-ib")
 
 
-@pytest.mark.parametrize("stack", ["aliyun-a100", "ack-gn7", "k8s-a100", "onprem-ib"])
+@pytest.mark.parametrize("stack", STACKS)
 def test_the_plan_of_a_stack_beside_aws_is_the_golden_one(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "packed", lambda _: b"playbooks")
     golden = GOLDEN / f"{stack}.json"
