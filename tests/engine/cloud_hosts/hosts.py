@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import apt_repository  # pyright: ignore[reportMissingImports]: conftest.py finds it
+import packaging
 from cloud_provider.store import Store
 
 from cloud_hosts import image
@@ -34,8 +35,6 @@ from infra.clouds.local.site import NodeSpec, kernel_name
 PERSON, PEOPLE = "198.51.100.7", "198.51.100.0/24"
 LOOK_SECONDS = 0.2
 DISK_GIB = 100
-# Ubuntu's own are newer than these could be: an older python3-venv breaks python3, which apt then removes.
-PACKAGES: Mapping[str, Mapping[str, str]] = {"python3-venv": {}, "python3-packaging": {}}
 
 
 @dataclass
@@ -147,7 +146,8 @@ def following(land: Land, store: Store, folder: Path, cidr: str) -> Iterator[Hos
 def _mirrors(folder: Path, router: str, packages: Mapping[str, Mapping[str, str]]) -> Iterator[Mirrors]:
     """What user data installs: packages of those names, and what pip asks for."""
     key = apt_repository.Key("archive")
-    wanted = {**PACKAGES, **packages}.items()
+    wanted = {"python3-venv": {}, "python3-packaging": _of_packaging(), **packages}.items()
+    # The version is above Ubuntu's own: an older python3-venv breaks python3, which apt then removes.
     made = [apt_repository.Package(name=name, version="9", files=dict(files)) for name, files in wanted]
     apt_repository.write(folder / "archive", made, key, "Ubuntu")
     _wheels(folder / "wheels")
@@ -160,6 +160,13 @@ def _mirrors(folder: Path, router: str, packages: Mapping[str, Mapping[str, str]
         server.shutdown()
         server.server_close()
         key.close()
+
+
+def _of_packaging() -> dict[str, str]:
+    """The library of the lock, where Ubuntu's package has its own: Ansible's module for pip imports it."""
+    folder = Path(packaging.__file__).parent
+    files = (file.relative_to(folder.parent) for file in folder.rglob("*.py"))
+    return {f"/usr/lib/python3/dist-packages/{file}": (folder.parent / file).read_text() for file in files}
 
 
 def _wheels(folder: Path) -> None:
