@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from aws_cloud.account import Account, shipped, shipped_cluster
+import yaml
+from aws_cloud.account import STACKS, Account, shipped, shipped_cluster
 from cloud_provider.store import Row
 from engine_runner import EngineRunner
 
 from infra.graph import render
 
 SAMPLE = "dev-g5"  # the smallest goes all the way in the normal run; the others do in the drill
+TENANTED = "eks-tenant"  # eks-a100, with the objects and charts of somebody who works in it
 PLANNED = Counter[tuple[str, str]]
 
 
@@ -28,6 +30,7 @@ class Life:
     cloud_after_preview: list[Row]
     deployed: set[str]
     made: list[Row]
+    held: list[Row]
     again: str
     refreshed: str
     drift: int
@@ -36,13 +39,23 @@ class Life:
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(s, marks=[] if s == SAMPLE else pytest.mark.drill) for s in shipped()]
+    scope="module",
+    params=[pytest.param(s, marks=[] if s == SAMPLE else pytest.mark.drill) for s in [*shipped(), TENANTED]],
 )
 def life(request: pytest.FixtureRequest, pulumi: EngineRunner) -> Life:
     stack = request.param
     account = Account.of(pulumi, stack)
-    account.engine.write(stack, **shipped_cluster(stack))
+    account.engine.write(stack, **asked(stack))
     return _lived(account, stack)
+
+
+def asked(stack: str) -> dict[str, Any]:
+    """What a stack of these tests asks for: a shipped one, or that with the tenant of ack-gn7."""
+    if stack != TENANTED:
+        return shipped_cluster(stack)
+    wanted = shipped_cluster("eks-a100")
+    ack = yaml.safe_load((STACKS / "Pulumi.ack-gn7.yaml").read_text())["config"]["gpufleet:cluster"]["ack"]
+    return {**wanted, "eks": {**wanted["eks"], "tenant": ack["tenant"]}}
 
 
 def _lived(account: Account, stack: str) -> Life:
@@ -50,7 +63,7 @@ def _lived(account: Account, stack: str) -> Life:
     previewed = engine("preview", "--stack", stack).stdout
     cloud_after_preview = account.things()
     engine.up(stack)
-    made = account.things()
+    made, held = account.things(), account.objects()
     deployed = {resource["urn"] for resource in engine.resources(stack)}
     again = engine.up(stack, "--expect-no-changes").stdout
     refreshed = engine("refresh", "--yes", "--skip-preview", "--expect-no-changes", "--stack", stack).stdout
@@ -67,11 +80,12 @@ def _lived(account: Account, stack: str) -> Life:
         cloud_after_preview=cloud_after_preview,
         deployed=deployed,
         made=made,
+        held=held,
         again=again,
         refreshed=refreshed,
         drift=looked.returncode,
         mended=mended,
-        left=account.things(),
+        left=[*account.things(), *account.objects()],
     )
 
 
@@ -91,9 +105,15 @@ def test_each_resource_is_made_once(life: Life) -> None:
 
 def test_as_many_machines_run_as_the_stack_asks_for(life: Life) -> None:
     running = [row for row in life.made if row.type == "aws:ec2/instance:Instance"]
-    groups = shipped_cluster(life.stack)["nodes"]
+    groups = asked(life.stack)["nodes"]
     assert len(running) == sum(group.get("count", group.get("min")) for group in groups)
     assert {row.tags["gpufleet:stack"] for row in running} == {life.stack}
+
+
+def test_a_tenant_s_objects_are_in_its_cluster_and_nobody_has_any_elsewhere(life: Life) -> None:
+    kinds = {row.type.rpartition("/")[2] for row in life.held}
+
+    assert ({"Namespace", "ResourceQuota", "NetworkPolicy", "ClusterQueue"} <= kinds) == (life.stack == TENANTED)
 
 
 def test_a_second_up_changes_nothing(life: Life) -> None:

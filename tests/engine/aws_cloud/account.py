@@ -36,6 +36,10 @@ class Account:
         """The engine on an AWS with faults (see `cloud_provider.faults`)."""
         return replace(self.engine, environment={**self.engine.environment, "AWS_CLOUD_FAULTS": faults})
 
+    def objects(self) -> list[Row]:
+        """What the clusters of EKS hold."""
+        return Store(Path(self.engine.environment["KUBERNETES_SHELF"])).rows()
+
     def things(self) -> list[Row]:
         """What costs money or stands in the way: all but what AWS merely goes on showing."""
         return [row for row in self.store.rows() if not gone(row)]
