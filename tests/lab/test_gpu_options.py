@@ -104,8 +104,8 @@ def test_doca_takes_the_place_of_the_kernels_own_driver(node: GpuMachine, first:
 
 
 def test_containerd_takes_the_devices_by_their_names(node: GpuMachine, first: Played) -> None:
-    assert "enable_cdi = true" in node.run("cat /etc/containerd/conf.d/gpufleet-nvidia.toml")
-    assert "/etc/containerd/conf.d/*.toml" in node.run("containerd config dump")
+    assert "enable_cdi = true" in node.run("cat /etc/containerd/config.toml")
+    assert "/usr/lib/cni" in node.run("containerd config dump"), "the distribution's own settings must stay"
     assert node.run("systemctl is-active containerd") == "active"
 
 
@@ -142,4 +142,5 @@ def test_a_reset_leaves_nothing_of_ours(node: GpuMachine, first: Played) -> None
 
     assert gone.code == 0, gone.output
     assert left.split() == ["/etc/ssh/sshd_config.d/gpufleet.conf"]
+    assert "cdi" not in node.run("cat /etc/containerd/config.toml")
     assert node.run("systemctl restart containerd && systemctl is-active containerd munge").split() == ["active"] * 2

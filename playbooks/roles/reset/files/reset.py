@@ -13,7 +13,6 @@ from pathlib import Path
 
 PLACES = (
     "/etc/apt",
-    "/etc/containerd",
     "/etc/modprobe.d",
     "/etc/modules-load.d",
     "/etc/profile.d",
@@ -38,6 +37,7 @@ SIGNED = ("/etc/nccl.conf",)
 GENERATED = ("/etc/cdi/nvidia.yaml", "/usr/sbin/mount.mount-s3", "/usr/sbin/mount.ossfs2", "/usr/sbin/mount.rclone")
 SERVICES = ("nvidia-dcgm-exporter", "nvidia-dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 UNITS = Path("/etc/systemd/system")
+CONTAINERD, OUR_LINE = Path("/etc/containerd/config.toml"), "# gpufleet"
 DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
 DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
@@ -98,7 +98,17 @@ def packet_filter():
     return ["packet filter"]
 
 
-def container_settings():
+def containerd_settings():
+    """Only the lines that are ours."""
+    lines = CONTAINERD.read_text().splitlines(keepends=True) if CONTAINERD.exists() else []
+    theirs = [line for line in lines if not line.rstrip().endswith(OUR_LINE)]
+    if theirs == lines:
+        return []
+    CONTAINERD.write_text("".join(theirs))
+    return [str(CONTAINERD)]
+
+
+def docker_settings():
     """Only what is ours: others may have settings there, too."""
     if not DOCKER.exists():
         return []
@@ -117,7 +127,7 @@ def container_settings():
 
 
 def main(names):
-    gone = [*units(), *packages(names), *files(), *packet_filter(), *container_settings()]
+    gone = [*units(), *packages(names), *files(), *packet_filter(), *containerd_settings(), *docker_settings()]
     if gone:
         run("systemctl", "daemon-reload")
         run("systemctl", "try-reload-or-restart", "ssh")
