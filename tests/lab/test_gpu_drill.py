@@ -24,7 +24,7 @@ SCENARIOS = {
 }
 OLD, NEW = "580.126.20", "595.91.07"
 LOCKED_SECONDS = 45  # longer than a play needs to come to the packages
-REFUSED_REQUESTS = 100
+REFUSED_REQUESTS = 20  # more than apt repeats by itself
 BY_HAND = "apt-get -qq -y --allow-downgrades --allow-change-held-packages -o APT::Ignore-Hold=true"
 
 
