@@ -10,6 +10,7 @@ from infra.plan import decide, described
 from infra.plan.plan import HOURS_PER_MONTH, Cost, Plan
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
+from infra.uncollected import uncollected
 from ops import cluster
 from ops.failure import Failure
 from ops.project import Project
@@ -38,6 +39,11 @@ def plan(project: Project, stack: str, against: str | None = None) -> Planned:
     Raises Failure (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that a
     rule refuses is told with its findings.
     """
+    with uncollected():
+        return _plan(project, stack, against)
+
+
+def _plan(project: Project, stack: str, against: str | None) -> Planned:
     file = cluster.read(project, stack)
     decided = decide(file)
     from infra import graph  # pulls in the engine's SDK: only once the file is known to be sound

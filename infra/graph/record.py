@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
 import logging
 import runpy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,8 @@ from pulumi import _types
 from pulumi.runtime import mocks, settings
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.stack import run_in_stack
+
+from infra.uncollected import uncollected
 
 PROJECT = "gpufleet"
 STACK_TYPE = "pulumi:pulumi:Stack"
@@ -85,25 +85,8 @@ def render(root: Path, stack: str, *, preview: bool = False) -> Graph:
 
 def record(program: Callable[[], object], root: Path, stack: str, *, preview: bool = False) -> Graph:
     """The graph of any program."""
-    with _uncollected():
+    with uncollected():
         return contextvars.copy_context().run(_record, program, root, stack, preview)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection, which finds nothing in what is imported meanwhile, and takes a fifth of the time.
-
-    What was made counts as old afterwards: as young objects, all of it would be looked through at once.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.unfreeze()
-        if enabled:
-            gc.enable()
 
 
 def _record(program: Callable[[], object], root: Path, stack: str, preview: bool) -> Graph:
