@@ -31,7 +31,7 @@ CLUSTER_GROUP = "ack.cluster"  # the dot keeps it apart from the groups of the s
 STORE_PORT = 29_400  # torch elastic's own default
 CLOUD_SERVICES = "100.64.0.0/10"  # metadata, DNS, time, mirrors, and OSS by its internal name
 POD_ADDRESSES_PER_NODE = 20  # of ACK's Terway; pods have addresses of the VPC
-CONTROL_PLANE_ADDRESSES = 16
+POD_VSWITCH_ADDRESSES = 100  # the control plane's and the pods' vSwitch is a /25 or larger (CS API, CreateCluster)
 FLOW_LOG = FlowLogPlan(traffic="All", aggregation_minutes=10, retention_days=365)  # CIS Alibaba Cloud 2.0, 2.23
 
 
@@ -82,7 +82,7 @@ def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> Iterator
                 pods = POD_ADDRESSES_PER_NODE if asked.ack else 0
                 yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=max(1, len(group.eris)) + pods)
         if asked.ack is not None and kind == "private":
-            yield Need(zone=zone, kind=kind, nodes=CONTROL_PLANE_ADDRESSES)
+            yield Need(zone=zone, kind=kind, nodes=POD_VSWITCH_ADDRESSES)
 
 
 def _vswitches(asked: AlicloudSpec, carved: Sequence[Subnet]) -> Iterator[VSwitchPlan]:

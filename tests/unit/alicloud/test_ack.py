@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 from ali_clusters import Project, group
-from ali_rule_cases import A10, ACK, SYSTEM
+from ali_rule_cases import A10, ACK, SYSTEM, TWO_ZONES
 
 from infra.clouds.alicloud.ack import newest
 
@@ -23,3 +25,15 @@ def test_a_whole_release_is_taken_while_its_minor_version_lives(ali: Project, ve
     plan = ali.plan(**{**ACK, "ack": f"{{version: '{version}'}}", "nodes": group(SYSTEM, **A10)})
 
     assert {finding.rule for finding in plan.errors} == (set() if lives else {"ack-version-lives"})
+
+
+def test_every_vswitch_of_pods_is_one_that_ack_takes(ali: Project) -> None:
+    """Also in a small network, and in a zone without nodes."""
+    nodes = group(SYSTEM.replace("count: 2", "count: 2, zone: cn-beijing-l"), **A10, zone="cn-beijing-l")
+    plan = ali.plan(**{**ACK, **TWO_ZONES, "network": "{cidr: 10.40.0.0/22}", "nodes": nodes})
+
+    assert plan.ack is not None
+    assert not plan.errors
+    sizes = {each.name: ip_network(each.cidr).prefixlen for each in plan.network.vswitches}
+    assert len(plan.ack.vswitches) == 2
+    assert all(sizes[name] <= 25 for name in plan.ack.vswitches)
