@@ -187,7 +187,11 @@ def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, s
         nodes=(),
         groups=tuple(map(handover.Group.of, plan.groups)),
         storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=handover.Store(host=plan.store.group if plan.store else "", address=known[STORE]),
+        store=handover.Store(
+            host=plan.store.group if plan.store else "",
+            address=known[STORE],
+            port=plan.store.port if plan.store else 0,
+        ),
         environment=handover.Environment(python=NODE_PYTHON),
         kubernetes=handover.Kubernetes(cluster=plan.ack.name) if plan.ack else None,
     )

@@ -51,6 +51,15 @@ def test_a_shipped_stack_of_alibaba_cloud_plans_clean(stack: str) -> None:
     assert len(document["resources"]) > 40
 
 
+def test_jobs_meet_at_the_one_port_that_the_head_lets_nodes_come_to() -> None:
+    document = json.loads((GOLDEN / "aliyun-a100.json").read_text())
+
+    rules = [row["inputs"] for row in document["resources"] if row["type"].endswith(":SecurityGroupRule")]
+    meeting = [rule for rule in rules if rule["description"] == "jobs meet at the rendezvous store"]
+    port = document["outputs"]["cluster"]["store"]["port"]
+    assert {rule["portRange"] for rule in meeting} == {f"{port:.0f}/{port:.0f}"}
+
+
 def test_a_price_is_nodes_times_the_table() -> None:
     plan = decide(load(REPOSITORY, "aliyun-a100"))
 
