@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HERE, UNIT = "tests/lab", "tests/unit"
-EVERYTHING = (HERE, f"{UNIT}/drivers", f"{UNIT}/playbooks", "tests/engine/test_aws_hosts.py")
+EVERYTHING = (HERE, f"{UNIT}/drivers", f"{UNIT}/playbooks", "tests/engine/test_cloud_hosts.py")
 LINT = ("ansible-lint", "--offline", "--profile", "production")
 
 
@@ -49,7 +49,7 @@ LINES = (
     Line("healthy recorded nodes", "none accused", (f"{UNIT}/playbooks/test_verify_checks.py::test_a_healthy",)),
     Line("packages that are not as signed", "refused", (f"{HERE}/test_gpu_packages.py::test_a_repository",)),
     Line("20 secrets in variables", "found nowhere", (f"{HERE}/test_canaries.py::",)),
-    Line("self-configuration from user data", "as over SSH", ("tests/engine/test_aws_hosts.py::",)),
+    Line("self-configuration from user data", "as over SSH", ("tests/engine/test_cloud_hosts.py::",)),
     Line("the lab's other tests", "all pass", (f"{HERE}/",)),
 )
 
