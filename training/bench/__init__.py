@@ -11,7 +11,8 @@ noise only ever adds. A benchmark is no test: the exit code is 0 whether a figur
     auto            what compute = "auto" chooses, against fp32 in the plain layout
     checkpoint      time that a save keeps the loop waiting, against torch.distributed.checkpoint.save
     interval        what saves cost in wall time at the interval that loses least
-    timm            our loop against timm's loader and loop, ResNet-18 on JPEG files; needs `make peers`, as the next
+    timm            our loop against timm's loader and loop, ResNet-18 on JPEG files, both in the mode of `auto`;
+                    needs `make peers`, as the next
     trainer         against Hugging Face's Trainer, a small BERT
     accelerate      against a loop with Hugging Face's Accelerate, the small CNN
     accelerate-save as `checkpoint`, against Accelerate's save_state

@@ -20,11 +20,15 @@ from typing import IO, Any, Protocol
 import numpy as np
 from PIL import Image
 
+from training import models
 from training.bench.checkpoint import settings, started, waited
 from training.bench.figure import BenchError, Figure, spread
 from training.config import Job, load
+from training.data import load as load_data
+from training.dist import connect
 from training.loop import train
 from training.report import Report, Start, Step
+from training.trial import settled
 from training.wanted.data import Spam
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +117,16 @@ def timm(rounds: int) -> Figure:
         write_images(Path(folder))
         files = f"data={{kind='imagefolder', path='{folder}', image_size=112, global_batch=16, workers=1}}"
         changes = [f"steps={FILES // 16}", files, "augment.flip=true", *CONSTANT]
-        return compared("timm", "resnet18-synthetic", changes, rounds)
+        return compared("timm", "resnet18-synthetic", [*changes, *fastest("resnet18-synthetic", changes)], rounds)
+
+
+def fastest(name: str, changes: list[str]) -> list[str]:
+    """What `compute = "auto"` chooses for a job, as settings: both sides are given the same."""
+    with tempfile.TemporaryDirectory() as out, connect(60) as ranks:
+        made = load(name, [*changes, f"out={out}", "precision.compute=auto"])
+        found = load_data(made)
+        mode = settled(made, ranks, models.build(made, found), found)
+    return [f"precision.compute={mode.compute}", f"model.channels_last={str(mode.channels_last).lower()}"]
 
 
 def compared(module: str, name: str, changes: list[str], rounds: int) -> Figure:
@@ -141,6 +154,7 @@ def turns(rounds: int, ours: Callable[[int], float], other: Side) -> tuple[list[
 
 def figure(module: str, made: Job, ours: list[float], theirs: list[float], versions: dict[str, str]) -> Figure:
     steps = made.steps or 1
+    layout = ", channels last" if getattr(made.model, "channels_last", False) else ""
     return Figure(
         name=module,
         what=f"our loop against {module}, 1 process each",
@@ -148,7 +162,8 @@ def figure(module: str, made: Job, ours: list[float], theirs: list[float], versi
         goal=GOAL,
         rows={"ours": spread(ours, steps), module: spread(theirs, steps)},
         settings={
-            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
+            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}",
+            "mode": f"{made.precision.compute}{layout}",
             "turn": f"{steps} steps, our loop reports every {made.log_every}",
             "peer": told(versions),
         },

@@ -13,7 +13,10 @@ from training import bench, models
 from training.bench import article, peers
 from training.bench.figure import BenchError, Figure
 from training.bench.loop import STEPS, Turns, job
+from training.config import load
 from training.data import mnist5k
+from training.trial import Mode
+from training.wanted.model import Cnn
 
 
 def figure(value: float) -> Figure:
@@ -73,6 +76,15 @@ def test_a_peer_that_ends_is_told_with_its_last_words(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_both_sides_are_given_the_mode_that_auto_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "settled", lambda *_: Mode(compute="bf16", channels_last=False))
+
+    given = load("smoke", peers.fastest("smoke", []))
+
+    assert isinstance(given.model, Cnn)
+    assert (given.precision.compute, given.model.channels_last) == ("bf16", False)
+
+
 @pytest.mark.parametrize("name", ["gpu-resnet50", "gpu-timm", "gpu-gpt"])
 def test_a_benchmark_of_a_gpu_says_where_there_is_none(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["bench", name]) == 1

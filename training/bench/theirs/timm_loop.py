@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from training.bench.theirs import serve
 from training.config import Job
 from training.wanted.data import ImageFolder, Synthetic
+from training.wanted.model import ResNet
 from training.wanted.optimizer import Sgd
 
 WORKERS = 4  # train.py's own default
@@ -34,8 +35,10 @@ def turn_of(job: Job) -> Callable[[], float]:
     assert isinstance(job.optimizer, Sgd)
     assert job.steps is not None
     batches, classes, steps = batches_of(job.data, job.steps, device)
+    assert isinstance(job.model, ResNet)
+    layout = torch.channels_last if job.model.channels_last else torch.contiguous_format
     model = timm.create_model(job.model.kind, num_classes=classes)
-    model = model.to(device=device, memory_format=torch.channels_last)
+    model = model.to(device=device, memory_format=layout)
     optimizer = create_optimizer_v2(
         model, opt="sgd", lr=job.optimizer.lr, weight_decay=job.optimizer.weight_decay, momentum=job.optimizer.momentum
     )
@@ -52,7 +55,7 @@ def turn_of(job: Job) -> Callable[[], float]:
         model.train()
         start = time.perf_counter()
         for images, targets in batches:
-            inputs = images.contiguous(memory_format=torch.channels_last)
+            inputs = images.contiguous(memory_format=layout)
             with half:
                 loss = judge(model(inputs), targets)
             loss.backward()
