@@ -75,7 +75,6 @@ def test_a_peer_that_ends_is_told_with_its_last_words(tmp_path: Path, monkeypatc
             other.turn()
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_both_sides_are_given_the_mode_that_auto_chose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "settled", lambda *_: Mode(compute="bf16", channels_last=False))
 
@@ -85,6 +84,7 @@ def test_both_sides_are_given_the_mode_that_auto_chose(monkeypatch: pytest.Monke
     assert (given.precision.compute, given.model.channels_last) == ("bf16", False)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("name", ["gpu-resnet50", "gpu-timm", "gpu-gpt"])
 def test_a_benchmark_of_a_gpu_says_where_there_is_none(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["bench", name]) == 1

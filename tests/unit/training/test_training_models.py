@@ -12,6 +12,7 @@ from training.config import Job, JobError
 from training.loop import train
 from training.models.attention import turned, turns
 from training.models.bert import TextEncoder
+from training.models.cnn import Cnn
 from training.models.resnet import resnet18, resnet50
 
 
@@ -59,6 +60,22 @@ def test_weights_are_a_function_of_the_seed(small: Callable[..., Job]):
 
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
+
+
+def test_a_cnn_answers_the_same_in_either_layout():
+    model = Cnn(channels=1, classes=10, image_size=28, width=4, norm="none")
+    images = torch.randn(8, 1, 28, 28)
+    plain = model(images)
+    plain.square().sum().backward()
+    wanted = [p.grad for p in model.parameters() if p.grad is not None]
+    model.zero_grad(set_to_none=True)
+
+    last = model.to(memory_format=torch.channels_last)(images.contiguous(memory_format=torch.channels_last))
+    last.square().sum().backward()
+
+    assert torch.allclose(last, plain, atol=1e-5)
+    found = [p.grad for p in model.parameters() if p.grad is not None]
+    assert all(torch.allclose(f, w, atol=1e-4, rtol=1e-3) for f, w in zip(found, wanted, strict=True))
 
 
 def test_without_norm_a_cnn_has_no_state_beside_its_weights(small: Callable[..., Job]):
