@@ -91,6 +91,21 @@ def authorize(spec: NodeSpec) -> None:
     os.chown(file, MACHINE_UID, MACHINE_UID)
 
 
+def add_login(root: Path, user: str, uid: int) -> None:
+    """A user of the tree as cloud images have one: no password, a folder for keys, and leave to do everything."""
+    for file, line in (
+        ("passwd", f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n"),
+        ("shadow", f"{user}:*:19700:0:99999:7:::\n"),
+        ("group", f"{user}:x:{uid}:\n"),
+    ):
+        with (root / "etc" / file).open("a") as table:
+            table.write(line)
+    _write(root / "etc/sudoers.d" / user, f"{user} ALL=(ALL) NOPASSWD:ALL\n", 0o440)
+    for folder in (root / "home" / user, root / "home" / user / ".ssh"):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, uid, uid)
+
+
 def is_alive(spec: NodeSpec) -> bool:
     """True if the machine runs and its SSH server answers; one that is rebooting is waited for."""
     pid = processes.recorded(spec.service / "pid")
@@ -128,17 +143,7 @@ def _furnish(spec: NodeSpec, root: Path) -> None:
     _write(root / "etc/ssh/sshd_config.d/gpufleet.conf", server)
     for part, mode in (("host_key", 0o600), ("host_key.pub", 0o644)):
         _write(root / "etc/ssh" / part.replace("host", "ssh_host_ed25519"), (spec.service / part).read_text(), mode)
-    for file, line in (
-        ("passwd", f"{MACHINE_USER}:x:{MACHINE_UID}:{MACHINE_UID}::/home/{MACHINE_USER}:/bin/bash\n"),
-        ("shadow", f"{MACHINE_USER}:*:19700:0:99999:7:::\n"),
-        ("group", f"{MACHINE_USER}:x:{MACHINE_UID}:\n"),
-    ):
-        with (root / "etc" / file).open("a") as table:
-            table.write(line)
-    _write(root / "etc/sudoers.d" / MACHINE_USER, f"{MACHINE_USER} ALL=(ALL) NOPASSWD:ALL\n", 0o440)
-    for folder in (root / "home" / MACHINE_USER, root / "home" / MACHINE_USER / ".ssh"):
-        folder.mkdir(mode=0o700)
-        os.chown(folder, MACHINE_UID, MACHINE_UID)
+    add_login(root, MACHINE_USER, MACHINE_UID)
     authorize(spec)
 
 

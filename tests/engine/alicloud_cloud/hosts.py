@@ -1,12 +1,13 @@
 """Alibaba Cloud as its machines see it: ECS's instances, their security groups, OSS and the metadata service.
 
 Of a request to OSS the form of its signature is checked, not the signature (OSS API, "Include signatures of version 4
-in the Authorization header").
+in the Authorization header"). Metadata: ECS User Guide, "Instance metadata" and "Attach an instance RAM role".
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +20,10 @@ from typing import cast
 from cloud_hosts import hosts, ruleset
 from cloud_hosts.hosts import PEOPLE, PERSON, Hosts
 from cloud_hosts.land import Instance
+from cloud_hosts.metadata import Metadata, credentials
 from cloud_provider.store import Row, Store
 
-from alicloud_cloud import front, metadata
+from alicloud_cloud import front
 from alicloud_cloud.kinds import INSTANCE, hostname, type_of
 
 KEY_PAIR, OBJECT, RULE = (
@@ -29,6 +31,7 @@ KEY_PAIR, OBJECT, RULE = (
     type_of("oss", "BucketObject"),
     type_of("ecs", "SecurityGroupRule"),
 )
+ROLES, STS = "/latest/meta-data/ram/security-credentials/", "CAIS-standin"
 SIGNED = re.compile(r"OSS4-HMAC-SHA256 Credential=[\w.]+/\d{8}/[\w-]+/oss/aliyun_v4_request, Signature=[0-9a-f]{64}")
 __all__ = ["PEOPLE", "PERSON", "following"]
 
@@ -37,7 +40,6 @@ class Land:
     """See `cloud_hosts.land`."""
 
     user = "ecs-user"
-    metadata: tuple[Path, str] = (Path(metadata.__file__), metadata.ADDRESS)
 
     @property
     def packages(self) -> Mapping[str, Mapping[str, str]]:
@@ -59,6 +61,14 @@ class Land:
             script=b64decode(row.inputs["userData"]),
             role=row.inputs["roleName"],
         )
+
+    def metadata(self, born: Instance) -> Metadata:
+        keys = {"AccessKeySecret": secrets.token_hex(20), "SecurityToken": STS}
+        answers = {
+            ROLES + born.role: credentials(AccessKeyId="STS.standin", **keys),
+            "/latest/meta-data/private-ipv4": born.address,
+        }
+        return Metadata(address="100.100.100.200", token="X-aliyun-ecs-metadata-token", refusal=403, answers=answers)
 
     def public_address(self, store: Store, row: Row) -> str:
         return front.public_address(store, row)
@@ -109,7 +119,7 @@ class _Request(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         file = cast(_Oss, self.server).files.get(self.path)
         signed = SIGNED.fullmatch(self.headers.get("Authorization", ""))
-        known = self.headers.get("x-oss-security-token") == metadata.STS
+        known = self.headers.get("x-oss-security-token") == STS
         content = Path(file).read_bytes() if file and signed and known else b""
         self.send_response(200 if content else 404 if signed and known else 403)
         self.send_header("Content-Length", str(len(content)))

@@ -12,7 +12,6 @@ from aws_cloud.kinds_ec2 import INTERFACE
 
 RULES = {"saddr": "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
          "daddr": "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"}  # fmt: skip
-METADATA = "169.254.169.254"
 
 
 def ruleset(store: Store, machine: Row) -> str:

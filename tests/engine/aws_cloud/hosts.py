@@ -1,7 +1,11 @@
-"""AWS as its machines see it: EC2's instances, their security groups, S3 and the metadata service."""
+"""AWS as its machines see it: EC2's instances, their security groups, S3 and the metadata service.
+
+Source: EC2 User Guide, "Use the Instance Metadata Service".
+"""
 
 from __future__ import annotations
 
+import secrets
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
@@ -14,14 +18,16 @@ import boto3
 from cloud_hosts import hosts
 from cloud_hosts.hosts import PEOPLE, PERSON, Hosts
 from cloud_hosts.land import Instance
+from cloud_hosts.metadata import Metadata, credentials
 from cloud_provider.store import Row, Store
 from moto.server import ThreadedMotoServer
 
-from aws_cloud import firewall, metadata
+from aws_cloud import firewall
 from aws_cloud.kinds_ec2 import INSTANCE, TEMPLATE
 from aws_cloud.kinds_services import BUCKET, OBJECT
 
 KEY_PAIR = "aws:ec2/keyPair:KeyPair"
+ROLES = "/latest/meta-data/iam/security-credentials/"
 __all__ = ["PEOPLE", "PERSON", "following"]
 
 
@@ -29,7 +35,6 @@ class Land:
     """See `cloud_hosts.land`."""
 
     user = "ubuntu"
-    metadata: tuple[Path, str] = (Path(metadata.__file__), metadata.ADDRESS)
 
     @property
     def packages(self) -> Mapping[str, Mapping[str, str]]:
@@ -54,6 +59,12 @@ class Land:
             script=b64decode(template.inputs["userData"]),
             role=row.outputs["iamInstanceProfile"],
         )
+
+    def metadata(self, born: Instance) -> Metadata:
+        keys = {name: secrets.token_hex(20) for name in ("SecretAccessKey", "Token")}
+        whose = credentials(Type="AWS-HMAC", AccessKeyId="ASIAEXAMPLE", **keys)
+        answers = {ROLES: born.role, ROLES + born.role: whose}
+        return Metadata(address="169.254.169.254", token="X-aws-ec2-metadata-token", refusal=401, answers=answers)
 
     def public_address(self, store: Store, row: Row) -> str:
         return row.outputs["publicIp"]

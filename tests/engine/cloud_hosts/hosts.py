@@ -7,9 +7,8 @@ object storage and the package mirrors answer. Needs root.
 
 from __future__ import annotations
 
-import functools
-import http.server
 import ipaddress
+import json
 import subprocess
 import sys
 import tempfile
@@ -17,14 +16,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import apt_repository  # pyright: ignore[reportMissingImports]: conftest.py finds it
 import packaging
 from cloud_provider.store import Store
 
-from cloud_hosts import image
+from cloud_hosts import image, metadata
 from cloud_hosts.image import Mirrors
 from cloud_hosts.land import Instance, Land
 from infra.clouds.bundle import LOCK, PLAYER, PROJECT, needed
@@ -99,9 +98,9 @@ class Hosts:
         image.furnish(spec, self.mirrors, self.land.user)
         image.with_ensurepip(spec.folder / "disk" / "root")
         space = kernel_name(self.site, spec.name)
-        program, address = self.land.metadata
-        run("ip", "-n", space, "address", "add", f"{address}/32", "dev", "lo")
-        service = [sys.executable, program, born.role, born.address]
+        told = self.land.metadata(born)
+        run("ip", "-n", space, "address", "add", f"{told.address}/32", "dev", "lo")
+        service = [sys.executable, metadata.__file__, json.dumps(asdict(told))]
         subprocess.Popen(["ip", "netns", "exec", space, *service], stdin=subprocess.DEVNULL)
         return spec
 
@@ -151,14 +150,10 @@ def _mirrors(folder: Path, router: str, packages: Mapping[str, Mapping[str, str]
     made = [apt_repository.Package(name=name, version="9", files=dict(files)) for name, files in wanted]
     apt_repository.write(folder / "archive", made, key, "Ubuntu")
     _wheels(folder / "wheels")
-    handler = functools.partial(_Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer((router, 80), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield Mirrors(host=router, archive_key=key.public)
+        with apt_repository.served(folder, router, 80):
+            yield Mirrors(host=router, archive_key=key.public)
     finally:
-        server.shutdown()
-        server.server_close()
         key.close()
 
 
@@ -177,8 +172,3 @@ def _wheels(folder: Path) -> None:
         wanted.flush()
         pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "download"]
         subprocess.run([*pip, "--no-deps", "--require-hashes", "-d", folder, "-r", wanted.name], check=True)
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Says nothing."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cloud_hosts.land import Instance
+from infra.clouds.local import machine
 from infra.clouds.local.site import NodeSpec
 
 UID = 1100
@@ -49,30 +50,20 @@ def furnish(spec: NodeSpec, mirrors: Mirrors, user: str) -> None:
         "usr/share/keyrings/archive.asc": mirrors.archive_key.decode(),
         "etc/apt/sources.list.d/archive.sources": APT.format(url=mirrors.url),
         "etc/pip.conf": PIP.format(url=mirrors.url, host=mirrors.host),
-        f"etc/sudoers.d/{user}": f"{user} ALL=(ALL) NOPASSWD:ALL\n",
     }
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    (root / f"etc/sudoers.d/{user}").chmod(0o440)
-    for file, line in (
-        ("passwd", f"{user}:x:{UID}:{UID}::/home/{user}:/bin/bash\n"),
-        ("shadow", f"{user}:*:19700:0:99999:7:::\n"),
-        ("group", f"{user}:x:{UID}:\n"),
-    ):
-        with (root / "etc" / file).open("a") as table:
-            table.write(line)
+    machine.add_login(root, user, UID)
     (root / VENV).parent.mkdir(parents=True, exist_ok=True)
     (root / VENV).symlink_to(Path(sys.executable).parents[1])
 
 
 def first_boot(born: Instance, spec: NodeSpec, mirrors: Mirrors, user: str) -> str:
     """Lets the key pair in and starts the user data; returns what the console then shows."""
-    ssh = spec.folder / "disk" / "root" / "home" / user / ".ssh"
-    ssh.mkdir(parents=True)
-    (ssh / "authorized_keys").write_text("".join(f"{key}\n" for key in born.keys))
-    for path in (ssh.parent, ssh, ssh / "authorized_keys"):
-        os.chown(path, UID, UID)
+    keys = spec.folder / "disk" / "root" / "home" / user / ".ssh" / "authorized_keys"
+    keys.write_text("".join(f"{key}\n" for key in born.keys))
+    os.chown(keys, UID, UID)
     _run_user_data(born.script, spec, mirrors)
     return CONSOLE.format(key=spec.host_key, name=spec.name)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from cloud_provider.store import Row, Store
+
+from cloud_hosts.metadata import Metadata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,14 +24,9 @@ class Instance:
 
 
 class Land(Protocol):
-    """A cloud, as its machines see it.
-
-    user: the login name of its images. metadata: the program that serves an instance's metadata, given its role and its
-    address, and where it does.
-    """
+    """A cloud, as its machines see it. user: the login name of its images."""
 
     user: str
-    metadata: tuple[Path, str]
 
     @property
     def packages(self) -> Mapping[str, Mapping[str, str]]:
@@ -46,6 +42,10 @@ class Land(Protocol):
         ...
 
     def instance(self, store: Store, row: Row) -> Instance: ...
+
+    def metadata(self, born: Instance) -> Metadata:
+        """What an instance is told of itself."""
+        ...
 
     def public_address(self, store: Store, row: Row) -> str:
         """Empty without one, and as long as it has none yet."""
