@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 from clusters import Project, group
 from eks_rule_cases import CASES as EKS_CASES
-from rule_cases import BLOCK, RESERVED, lustre
+from rule_cases import BLOCK, RESERVED
 from rule_cases import CASES as EC2_CASES
+from storage_rule_cases import CASES as STORAGE_CASES
+from storage_rule_cases import lustre
 
 from infra.plan.aws import AwsPlan
 from infra.plan.refusals import RULES as REFUSALS
 from infra.plan.rules import every
 
-CASES = {**EC2_CASES, **EKS_CASES}
+CASES = {**EC2_CASES, **STORAGE_CASES, **EKS_CASES}
 ALWAYS = {"items-have-a-price", "down-leaves-something"}  # what depends on use has no price; a key goes late
 
 
