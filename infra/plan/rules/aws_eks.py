@@ -15,6 +15,7 @@ from infra.spec.aws_market import SpotMarket
 VERSIONS = ("1.34", "1.35")  # until 2026-12-02 and 2027-03-27; 1.36 once it was tried
 MOST_NETWORKS = 40
 MOST_NODES = 450  # unless the account has asked for more
+LONGEST_NAME = 100
 LEAST_EFA_PLUGIN = "0.5.10"
 
 
@@ -23,6 +24,14 @@ def eks_version_is_supported(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """EKS supports a version for 14 months (EKS User Guide, Understand the Kubernetes version lifecycle)."""
     if plan.eks is not None and plan.eks.version not in VERSIONS:
         yield "cluster.eks.version", f"{plan.eks.version} is none of those that are supported: {', '.join(VERSIONS)}"
+
+
+@rule("eks-name-fits", AwsPlan)
+def eks_name_fits(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A cluster's name, which is made from the stack's, has at most 100 characters (EKS API, CreateCluster)."""
+    if plan.eks is not None and (over := len(plan.eks.name) - LONGEST_NAME) > 0:
+        message = f"{plan.eks.name} is longer than the {LONGEST_NAME} characters that EKS takes"
+        yield "cluster.eks", f"{message}: name the stack in {len(plan.stack) - over} at most"
 
 
 @rule("eks-spans-two-zones", AwsPlan)

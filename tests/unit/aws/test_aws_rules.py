@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from clusters import Project, group
+from clusters import Project, cluster, group
 from eks_rule_cases import CASES as EKS_CASES
+from eks_rule_cases import eks
 from rule_cases import BLOCK, RESERVED
 from rule_cases import CASES as EC2_CASES
 from storage_rule_cases import CASES as STORAGE_CASES
 from storage_rule_cases import lustre
 
+from infra.plan import decide
 from infra.plan.aws import AwsPlan
 from infra.plan.refusals import RULES as REFUSALS
 from infra.plan.rules import every
 
 CASES = {**EC2_CASES, **STORAGE_CASES, **EKS_CASES}
+OF_THE_FILE = {"eks-name-fits"}  # its name, which is no key of it
 ALWAYS = {"items-have-a-price", "down-leaves-something"}  # what depends on use has no price; a key goes late
 
 
@@ -41,7 +46,7 @@ def test_a_rule_objects_alone(aws: Project, name: str) -> None:
 def test_every_rule_of_aws_has_its_cases() -> None:
     own = {name for name, rule in every().items() if rule.kind is AwsPlan}
 
-    assert own | set(REFUSALS.values()) == (set(CASES) | ALWAYS) - (every().keys() - own)
+    assert own | set(REFUSALS.values()) == (set(CASES) | ALWAYS | OF_THE_FILE) - (every().keys() - own)
 
 
 def test_every_rule_names_its_fact() -> None:
@@ -62,6 +67,16 @@ def test_what_down_leaves_is_told_before_it_is_made(aws: Project) -> None:
 
     assert "the key for 30 days" in finding.message
     assert "a backup of f, which costs until somebody deletes it" in finding.message
+
+
+def test_a_stack_whose_name_makes_a_longer_one_than_eks_takes_is_refused(aws: Project) -> None:
+    named = {length: replace(aws.load(cluster(**eks())), stack="a" * length) for length in (91, 92)}
+
+    (finding,) = decide(named[92]).errors
+
+    assert decide(named[91]).errors == ()
+    assert (finding.rule, finding.path) == ("eks-name-fits", "cluster.eks")
+    assert finding.message.endswith("the 100 characters that EKS takes: name the stack in 91 at most")
 
 
 @pytest.mark.parametrize("market", ["{kind: spot}", RESERVED, BLOCK])
