@@ -9,7 +9,8 @@ import pytest
 from ali_clusters import Project
 
 TESTS = Path(__file__).parents[2]
-sys.path += [str(TESTS / "unit" / "aws_graph"), str(TESTS / "engine")]  # what is counted beside Alibaba Cloud's own
+# What is counted beside Alibaba Cloud's own.
+sys.path += [str(TESTS / folder) for folder in ("unit/aws", "unit/aws_graph", "engine")]
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
-"""What is counted of Alibaba Cloud, Kubernetes and own machines, as one table: `pytest -s` shows it."""
+"""What is counted of every kind of cluster, as one table: `pytest -s` shows it."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from pathlib import Path
+from textwrap import indent
 
+import malformed  # pyright: ignore[reportMissingImports]: conftest.py finds it
 import policy_kubernetes_cases  # pyright: ignore[reportMissingImports]: conftest.py finds it
 import pytest
 import test_alicloud_policy
@@ -27,6 +29,11 @@ def whole(name: str) -> list[str]:
     return [section.partition("\n")[2] for section in text.split("\n=== ")[1:]]
 
 
+def inside(asked: str) -> str:
+    """The stack file of a cluster."""
+    return "config:\n  gpufleet:cluster:\n" + indent(asked, "    ") + "\n"
+
+
 def told(root: Path, text: str) -> bool:
     """Whether a stack file is refused in lines that each name file, line and key."""
     (root / "stacks" / "Pulumi.x.yaml").write_text(text)
@@ -35,12 +42,12 @@ def told(root: Path, text: str) -> bool:
     return all(LINE.fullmatch(line) for line in str(caught.value).splitlines())
 
 
-def test_malformed_files_of_three_kinds_of_cluster_are_told_line_by_line(tmp_path: Path) -> None:
+def test_malformed_files_of_four_kinds_of_cluster_are_told_line_by_line(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
     (tmp_path / "stacks").mkdir()
-    inside = "config:\n  gpufleet:cluster:\n    {}\n"
     files = {
-        "Alibaba Cloud": [inside.format(cluster(**{k: v}).replace("\n", "\n    ")) for k, v, _ in OF_ALIBABA],
+        "AWS": [inside(malformed.stack_file(text)) for text in malformed.CASES.values()],
+        "Alibaba Cloud": [inside(cluster(**{key: value})) for key, value, _ in OF_ALIBABA],
         "Kubernetes": whole("kubernetes"),
         "own machines": whole("machines"),
     }
