@@ -24,11 +24,13 @@ class Access(_Told):
     """How to log in; both files are on the controlling computer.
 
     key_file: the private key that people and playbooks log in with; empty where nobody does, as on Kubernetes.
+    ssh_from: the networks that the nodes' own packet filters let log in; empty where other firewalls stand before them.
     """
 
     user: str
     key_file: str
     known_hosts_file: str
+    ssh_from: tuple[str, ...] = ()
 
 
 class Node(_Told):

@@ -60,15 +60,17 @@ class MachineGroupPlan(GroupPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class LoginPlan(AccessPlan):
-    """How to log in on every host. key_file: on the controlling computer."""
+    """How to log in on every host. key_file: on the controlling computer. ssh_from: the networks that the hosts' own
+    packet filters let log in; none without filters."""
 
     public_keys: tuple[str, ...] = ()
     user: str
     key_file: str
+    ssh_from: tuple[str, ...]
 
     @property
     def summary(self) -> str:
-        return f"{self.user} with {self.key_file}"
+        return f"{self.user} with {self.key_file}" + (f" from {', '.join(self.ssh_from)}" if self.ssh_from else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ def decide(stack: str, asked: spec.MachinesSpec) -> MachinesPlan:
             cidr=str(_around(host.address for group in asked.nodes for host in group.hosts)),
             gateway=str(access.control) if access.control else None,
         ),
-        access=LoginPlan(user=access.user, key_file=access.key_file),
+        access=LoginPlan(user=access.user, key_file=access.key_file, ssh_from=tuple(map(str, access.ssh_from))),
         groups=groups,
         storage=tuple(SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.storage),
         cost=Cost(

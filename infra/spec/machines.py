@@ -11,7 +11,7 @@ from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Address, Count, GpuName, KeyFile, Name, Port, like
+from infra.spec.types import AbsolutePath, Address, Cidr, Count, GpuName, KeyFile, Name, Port, like
 
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
@@ -112,12 +112,14 @@ class Shared(Section):
 class MachinesAccess(Access):
     """user: the login on every host, root or one that sudo asks for no password. key_file: its private key, here.
 
-    control: this computer's address as the hosts reach it; needed where no head runs the rendezvous store.
+    control: this computer's address as the hosts reach it; needed where no head runs the rendezvous store. ssh_from:
+    the networks that people log in from; with any, each host filters packets, and the cluster's hosts speak freely.
     """
 
     user: Annotated[str, AfterValidator(like(r"[a-z_][a-z0-9_-]{0,31}", "login name such as ops"))]
     key_file: KeyFile
     control: Address | None = None
+    ssh_from: tuple[Cidr, ...] = ()
 
 
 class Power(Section):

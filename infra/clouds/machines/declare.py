@@ -35,7 +35,12 @@ def told(plan: MachinesPlan, root: Path) -> handover.Handover:
         stack=plan.stack,
         cloud=plan.cloud,
         region=None,
-        access=handover.Access(user=plan.access.user, key_file=plan.access.key_file, known_hosts_file=str(known_hosts)),
+        access=handover.Access(
+            user=plan.access.user,
+            key_file=plan.access.key_file,
+            known_hosts_file=str(known_hosts),
+            ssh_from=plan.access.ssh_from,
+        ),
         nodes=tuple(
             handover.Node(
                 name=node.name,

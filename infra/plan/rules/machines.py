@@ -7,6 +7,7 @@ from ipaddress import IPv4Address
 
 from infra import catalog
 from infra.catalog import drivers
+from infra.plan.firewall import too_wide
 from infra.plan.machines import HEAD, MachinesPlan
 from infra.plan.rules.drivers import too_old
 from infra.plan.rules.registry import Violation, rule
@@ -37,6 +38,20 @@ def head_is_one_host_without_gpus(_: MachinesSpec, plan: MachinesPlan) -> Iterat
     for i, group in enumerate(plan.groups):
         if group.name == HEAD and (group.count > 1 or group.gpu):
             yield f"cluster.nodes[{i}].name", "'head' is one host without GPUs; give this group another name"
+
+
+@rule("hosts-are-not-open-to-the-world", MachinesPlan)
+def hosts_are_not_open_to_the_world(spec: MachinesSpec, _: MachinesPlan) -> Iterator[Violation]:
+    """The packet filter of a host has the same limit as a cloud's security groups (infra/plan/firewall.py)."""
+    for whole in too_wide(spec.access.ssh_from):
+        yield "cluster.access.ssh_from", f"SSH would be open to {whole}; name the networks that people come from"
+
+
+@rule("filtered-hosts-are-whole-ones", MachinesPlan)
+def filtered_hosts_are_whole_ones(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """The packet filter is the kernel's: a login without root cannot set it."""
+    if spec.access.ssh_from and any(node.prefix != "/" for node in plan.nodes):
+        yield "cluster.access.ssh_from", "hosts with a `prefix` can have no packet filter; leave one of the two out"
 
 
 @rule("partition-members-can-talk", MachinesPlan)

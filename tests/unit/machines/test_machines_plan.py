@@ -76,6 +76,17 @@ def test_without_a_head_the_controlling_computer_runs_the_store(machines: Projec
     assert (handover.store.host, handover.store.address) == ("control", "10.60.0.5")
 
 
+def test_the_handover_tells_the_hosts_whom_their_packet_filters_let_log_in(machines: Project) -> None:
+    cluster = shipped()
+    cluster["access"]["ssh_from"] = ["10.60.0.0/24", "192.0.2.0/24"]
+
+    plan = machines.plan(cluster)
+
+    assert plan.errors == ()
+    assert told(plan, ROOT).access.ssh_from == ("10.60.0.0/24", "192.0.2.0/24")
+    assert told(machines.plan(shipped()), ROOT).access.ssh_from == ()
+
+
 def test_nothing_but_a_name_is_declared(machines: Project) -> None:
     machines.plan(shipped())
 

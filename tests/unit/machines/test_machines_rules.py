@@ -42,6 +42,15 @@ def key(text: str) -> Change:
     return fabric(partition={"key": text, "index": 1})
 
 
+def ssh_from(*networks: str) -> Change:
+    return lambda cluster: cluster["access"].update(ssh_from=list(networks))
+
+
+def filtered_without_root(cluster: dict[str, Any]) -> None:
+    ssh_from("10.60.0.0/16")(cluster)
+    cluster["nodes"][HEAD]["hosts"][0]["prefix"] = "/home/ops/node"
+
+
 CASES: dict[str, tuple[Change, str, str]] = {
     "no store": (no_store, "rendezvous-has-a-place", "cluster.access.control"),
     "public control": (with_control("8.8.8.8"), "rendezvous-is-private", "cluster.access.control"),
@@ -65,6 +74,8 @@ CASES: dict[str, tuple[Change, str, str]] = {
     "no fabric": (trainer(fabric=None), "gpus-of-hosts-are-joined", "cluster.nodes[1].fabric"),
     "one rack untold": (host(0, rack=None), "racks-are-told-of-all", "cluster.nodes[1].hosts"),
     "GPUs without root": (host(0, prefix="/home/ops/node"), "gpus-need-the-whole-host", "cluster.nodes[1].hosts"),
+    "SSH from everywhere": (ssh_from("0.0.0.0/0"), "hosts-are-not-open-to-the-world", "cluster.access.ssh_from"),
+    "a filter without root": (filtered_without_root, "filtered-hosts-are-whole-ones", "cluster.access.ssh_from"),
     "Volta": (trainer(gpu="V100-SXM2-32GB"), "own-gpus-have-locked-drivers", "cluster.nodes[1].gpu"),
 }
 
