@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from infra import catalog
-from infra.catalog import drivers
+from infra.catalog import compatibility, drivers
 from infra.plan.firewall import too_wide
 from infra.plan.machines import HEAD, MachinesPlan
 from infra.plan.rules.drivers import too_old
@@ -104,12 +104,18 @@ def gpus_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Vi
 
 @rule("own-gpus-have-locked-drivers", MachinesPlan)
 def own_gpus_have_locked_drivers(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
-    """A host runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/drivers.csv)."""
+    """A host runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py).
+
+    No stack file names the hosts' distribution: each that there is a tuple for must have a right one."""
     for i, group in enumerate(plan.groups):
         if group.gpu is None:
             continue
-        path = f"cluster.nodes[{i}].gpu"
+        path, gpu = f"cluster.nodes[{i}].gpu", catalog.load().gpu(group.gpu)
+        rows, fabric = drivers.load().by_distribution(gpu), drivers.load().fabric(group.fabric)
         if message := too_old(group.gpu):
             yield path, message
-        elif not drivers.load().by_distribution(catalog.load().gpu(group.gpu)):
+        elif not rows:
             yield path, f"no driver is locked for {group.gpu}"
+        for distribution, row in rows.items():
+            for fault in compatibility.faults(row, gpu, distribution, fabric):
+                yield path, f"{distribution}: {fault}"

@@ -13,6 +13,7 @@ from rule_cases import CASES as EC2_CASES
 from storage_rule_cases import CASES as STORAGE_CASES
 from storage_rule_cases import lustre
 
+from infra.catalog import drivers
 from infra.plan import decide
 from infra.plan.aws import AwsPlan
 from infra.plan.refusals import RULES as REFUSALS
@@ -77,6 +78,17 @@ def test_a_stack_whose_name_makes_a_longer_one_than_eks_takes_is_refused(aws: Pr
     assert decide(named[91]).errors == ()
     assert (finding.rule, finding.path) == ("eks-name-fits", "cluster.eks")
     assert finding.message.endswith("the 100 characters that EKS takes: name the stack in 91 at most")
+
+
+def test_a_lock_that_contradicts_itself_is_refused(aws: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = drivers.load()
+    rows = tuple(replace(row, fabric_manager=row.fabric_manager and "580.126.20") for row in lock.tuples)
+    monkeypatch.setattr(drivers, "load", lambda: replace(lock, tuples=rows))
+
+    (finding,) = aws.plan().errors
+
+    assert (finding.rule, finding.path) == ("gpu-has-locked-drivers", "cluster.nodes[0].type")
+    assert "fabric manager 580.126.20 must be the driver's own version" in finding.message
 
 
 @pytest.mark.parametrize("market", ["{kind: spot}", RESERVED, BLOCK])

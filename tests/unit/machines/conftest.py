@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from own_machines import Project
+
+sys.path.append(str(Path(__file__).parents[1] / "drivers"))  # wrong tuples
 
 
 @pytest.fixture
