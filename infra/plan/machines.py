@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
 
 from infra.plan.plan import AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
+from infra.plan.volumes import RAID_CHUNK_KIB
 from infra.spec import machines as spec
 
 HEAD = "head"
@@ -45,11 +47,25 @@ class RdmaPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DisksPlan:
+    """Disks of each host, by their paths, as one file system. raid_level: 0 for a stripe, None for a single one."""
+
+    name: str
+    mount: str
+    devices: tuple[str, ...]
+    raid_level: Literal[0] | None
+    chunk_kib: int | None
+    encrypted: bool
+    file_system: Literal["xfs"] = "xfs"
+
+
+@dataclass(frozen=True, kw_only=True)
 class MachineGroupPlan(GroupPlan):
     """Equal hosts, those that share leaf switches side by side: ranks are counted in this order."""
 
     nodes: tuple[MachinePlan, ...]
     rdma: RdmaPlan | None
+    disks: tuple[DisksPlan, ...]
 
     @property
     def summary(self) -> str:
@@ -138,6 +154,7 @@ def _group(asked: spec.MachineNodes) -> MachineGroupPlan:
         gpus_per_node=asked.gpus or 0,
         fabric=asked.fabric.kind if asked.fabric else "tcp",
         rdma=_rdma(asked.fabric) if asked.fabric else None,
+        disks=tuple(map(_disks, asked.disks)),
         nodes=tuple(
             MachinePlan(
                 name=host.name,
@@ -151,6 +168,18 @@ def _group(asked: spec.MachineNodes) -> MachineGroupPlan:
             )
             for host in hosts
         ),
+    )
+
+
+def _disks(asked: spec.HostDisks) -> DisksPlan:
+    striped = len(asked.devices) > 1
+    return DisksPlan(
+        name=asked.name,
+        mount=asked.mount,
+        devices=asked.devices,
+        raid_level=0 if striped else None,
+        chunk_kib=RAID_CHUNK_KIB if striped else None,
+        encrypted=asked.encrypted,
     )
 
 

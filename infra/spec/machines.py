@@ -11,7 +11,7 @@ from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Address, Cidr, Count, GpuName, KeyFile, Name, Port, like
+from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, Name, Port, like
 
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
@@ -21,10 +21,10 @@ def _partition_key(text: str) -> str:
     return text.lower()
 
 
-def _each_once(hcas: tuple[str, ...]) -> tuple[str, ...]:
-    if mistakes := [((i,), f"{hca} stands there already") for i, hca in enumerate(hcas) if hca in hcas[:i]]:
+def _each_once(devices: tuple[str, ...]) -> tuple[str, ...]:
+    if mistakes := [((i,), f"{each} stands there already") for i, each in enumerate(devices) if each in devices[:i]]:
         raise Contradiction(mistakes)
-    return hcas
+    return devices
 
 
 def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -37,6 +37,12 @@ def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
 HostKey = Annotated[str, AfterValidator(checked_public_key)]
 Hca = Annotated[str, AfterValidator(like(r"[a-z][a-z0-9_]{0,30}", "RDMA device such as mlx5_0"))]
 Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
+Devices = Annotated[
+    tuple[Annotated[str, AfterValidator(like(r"/dev/[\w./:+-]+", "device such as /dev/disk/by-id/nvme-eui.01"))], ...],
+    AfterValidator(at_least_one),
+    AfterValidator(_each_once),
+]
+Label = Annotated[Name, AfterValidator(like(r".{1,12}", "label of XFS, which has up to 12 characters"))]  # mkfs.xfs(8)
 Gbits = Annotated[int, Strict(), Field(ge=1, le=1600)]
 PartitionKey = Annotated[str, AfterValidator(_partition_key)]
 Command = Annotated[tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret)]
@@ -84,6 +90,18 @@ class Host(Section):
     prefix: AbsolutePath | None = None
 
 
+class HostDisks(Section):
+    """Disks of each host as one file system, `mount`; several are striped. name: also the file system's label.
+
+    encrypted: by LUKS, with a key that the host makes for itself.
+    """
+
+    name: Label
+    mount: AbsolutePath
+    devices: Devices
+    encrypted: Flag = False
+
+
 class MachineNodes(Section):
     """Equal hosts. The group named `head`, of one host without GPUs, runs the rendezvous store."""
 
@@ -91,7 +109,17 @@ class MachineNodes(Section):
     gpu: GpuName | None = None
     gpus: Annotated[Count, Field(le=16)] | None = None
     fabric: Annotated[InfiniBand | Roce, Field(discriminator="kind")] | None = None
+    disks: Annotated[tuple[HostDisks, ...], AfterValidator(unique_names)] = ()
     hosts: Annotated[tuple[Host, ...], AfterValidator(at_least_one)]
+
+    @model_validator(mode="after")
+    def _disks_differ(self) -> MachineNodes:
+        owners: dict[str, str] = {}
+        for d, disks in enumerate(self.disks):
+            for i, device in enumerate(disks.devices):
+                if (owner := owners.setdefault(device, disks.name)) != disks.name:
+                    raise Contradiction([(("disks", d, "devices", i), f"{device} is one of {owner} already")])
+        return self
 
     @model_validator(mode="after")
     def _gpus_are_told_whole(self) -> MachineNodes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ def told(plan: MachinesPlan, root: Path) -> handover.Handover:
 
 
 def _group(plan: MachineGroupPlan) -> handover.Group:
-    group, rdma = handover.Group.of(plan), plan.rdma
+    disks = tuple(handover.Disks(count=len(each.devices), **asdict(each)) for each in plan.disks)
+    group, rdma = handover.Group.of(plan).model_copy(update={"disks": disks}), plan.rdma
     if rdma is None:
         return group
     ports = handover.Rdma(

@@ -11,6 +11,7 @@ from infra.plan.firewall import too_wide
 from infra.plan.machines import HEAD, MachinesPlan
 from infra.plan.rules.drivers import too_old
 from infra.plan.rules.registry import Violation, rule
+from infra.plan.rules.storage import SYSTEM, inside
 from infra.spec.machines import InfiniBand, MachinesSpec
 
 FULL_MEMBER = 0x8000
@@ -100,6 +101,27 @@ def gpus_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Vi
     for i, group in enumerate(plan.groups):
         if group.gpu and any(node.prefix != "/" for node in group.nodes):
             yield f"cluster.nodes[{i}].hosts", "have a `prefix`: GPUs are set up by root alone; leave it out"
+
+
+@rule("disks-need-the-whole-host", MachinesPlan)
+def disks_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """A login without root can neither make file systems nor mount them (mount(8))."""
+    for i, group in enumerate(plan.groups):
+        if group.disks and any(node.prefix != "/" for node in group.nodes):
+            yield f"cluster.nodes[{i}].disks", "cannot be set up on hosts with a `prefix`; leave one of the two out"
+
+
+@rule("disks-have-a-folder-of-their-own", MachinesPlan)
+def disks_have_a_folder_of_their_own(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
+    """What is mounted over a folder in use hides its files (mount(8); Filesystem Hierarchy Standard 3.0)."""
+    shared = [item.mount for item in plan.storage]
+    for g, group in enumerate(plan.groups):
+        for d, disks in enumerate(group.disks):
+            used = [*shared, *(other.mount for other in group.disks[:d])]
+            hidden = [path for path in SYSTEM if inside(disks.mount, path)]
+            hidden += [path for path in used if inside(disks.mount, path) or inside(path, disks.mount)]
+            if hidden:
+                yield f"cluster.nodes[{g}].disks[{d}].mount", f"{disks.mount} would hide files of {hidden[0]}"
 
 
 @rule("own-gpus-have-locked-drivers", MachinesPlan)

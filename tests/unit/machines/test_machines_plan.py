@@ -87,6 +87,26 @@ def test_the_handover_tells_the_hosts_whom_their_packet_filters_let_log_in(machi
     assert told(machines.plan(shipped()), ROOT).access.ssh_from == ()
 
 
+def test_the_handover_tells_the_hosts_what_to_make_of_their_disks(machines: Project) -> None:
+    cluster = shipped()
+    cluster["nodes"][TRAINER]["disks"] = [
+        {"name": "scratch", "mount": "/scratch", "devices": ["/dev/nvme1n1", "/dev/nvme2n1"]},
+        {"name": "kept", "mount": "/kept", "devices": ["/dev/disk/by-id/nvme-eui.0025"], "encrypted": True},
+    ]
+
+    plan = machines.plan(cluster)
+    scratch, kept = told(plan, ROOT).groups[TRAINER].disks
+
+    assert plan.errors == ()
+    assert (scratch.count, scratch.raid_level, scratch.chunk_kib, scratch.encrypted) == (2, 0, 512, False)
+    assert (kept.count, kept.raid_level, kept.devices, kept.encrypted) == (
+        1,
+        None,
+        ("/dev/disk/by-id/nvme-eui.0025",),
+        True,
+    )
+
+
 def test_nothing_but_a_name_is_declared(machines: Project) -> None:
     machines.plan(shipped())
 

@@ -51,6 +51,17 @@ def filtered_without_root(cluster: dict[str, Any]) -> None:
     cluster["nodes"][HEAD]["hosts"][0]["prefix"] = "/home/ops/node"
 
 
+def disks(*mounts: str) -> Change:
+    return trainer(
+        disks=[{"name": f"d{i}", "mount": mount, "devices": [f"/dev/nvme{i}n1"]} for i, mount in enumerate(mounts)]
+    )
+
+
+def disks_without_root(cluster: dict[str, Any]) -> None:
+    cluster["nodes"][HEAD]["disks"] = [{"name": "runs", "mount": "/runs", "devices": ["/dev/sdb"]}]
+    cluster["nodes"][HEAD]["hosts"][0]["prefix"] = "/home/ops/node"
+
+
 CASES: dict[str, tuple[Change, str, str]] = {
     "no store": (no_store, "rendezvous-has-a-place", "cluster.access.control"),
     "public control": (with_control("8.8.8.8"), "rendezvous-is-private", "cluster.access.control"),
@@ -76,6 +87,22 @@ CASES: dict[str, tuple[Change, str, str]] = {
     "GPUs without root": (host(0, prefix="/home/ops/node"), "gpus-need-the-whole-host", "cluster.nodes[1].hosts"),
     "SSH from everywhere": (ssh_from("0.0.0.0/0"), "hosts-are-not-open-to-the-world", "cluster.access.ssh_from"),
     "a filter without root": (filtered_without_root, "filtered-hosts-are-whole-ones", "cluster.access.ssh_from"),
+    "disks without root": (disks_without_root, "disks-need-the-whole-host", "cluster.nodes[0].disks"),
+    "disks over a system folder": (
+        disks("/var/lib"),
+        "disks-have-a-folder-of-their-own",
+        "cluster.nodes[1].disks[0].mount",
+    ),
+    "disks over a shared folder": (
+        disks("/data/fast"),
+        "disks-have-a-folder-of-their-own",
+        "cluster.nodes[1].disks[0].mount",
+    ),
+    "disks over disks": (
+        disks("/fast", "/fast"),
+        "disks-have-a-folder-of-their-own",
+        "cluster.nodes[1].disks[1].mount",
+    ),
     "Volta": (trainer(gpu="V100-SXM2-32GB"), "own-gpus-have-locked-drivers", "cluster.nodes[1].gpu"),
 }
 
