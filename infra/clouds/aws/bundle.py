@@ -1,4 +1,8 @@
-"""The playbook bundle as one object of the stack's own bucket of S3, addressed by its content's hash."""
+"""The playbook bundle as one object of the stack's own bucket of S3, addressed by its content's hash.
+
+Another bundle does not take the place of the first: what was started from it may ask for it at any time. They go with
+the bucket.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class Bundle(ComponentResource):
             key=f"bundles/{self.sha256}.tar",
             source=FileAsset(str(kept(content, args.folder / f"{self.sha256}.tar"))),
             content_type="application/x-tar",
-            opts=ResourceOptions(parent=self),
+            opts=ResourceOptions(parent=self, retain_on_delete=True),
         )
         self.key = uploaded.key
         self.register_outputs({"key": self.key})
