@@ -1,0 +1,37 @@
+"""A machine that cannot be the GPU node of its stack is told every reason, before a package of it is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from gpu_machines import GpuMachine, Hardware, lacking, running
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
+
+T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+    folder = tmp_path_factory.mktemp("f")
+    if reason := lacking(folder):
+        pytest.skip(reason)
+    with running(folder, T4) as found:
+        yield found
+
+
+def test_a_machine_that_cannot_be_this_node_is_told_why_and_left_alone(node: GpuMachine) -> None:
+    node.run(f'mount -o remount,rw /sys; mkdir -p $(dirname {SECURE_BOOT}); printf "\\001" > {SECURE_BOOT}')
+    (group,) = node.site.handover["groups"]
+    elsewhere = {**group, "gpus_per_node": 2, "drivers": {"ubuntu2404": group["drivers"]["ubuntu2404"]}}
+    before = node.run("dpkg-query -W; apt-mark showhold; ls /etc/apt/*")
+
+    refused = node.play(handover={**node.site.handover, "groups": [elsewhere]})
+
+    assert refused.code != 0
+    assert "no locked driver for T4 on debian12: choose an image with one of ubuntu2404" in refused.output
+    assert "GPUs: 1 on the PCI bus, the stack asks 2" in refused.output
+    assert "secure boot: it is on, and refuses a module that is built on the node" in refused.output
+    assert node.run("dpkg-query -W; apt-mark showhold; ls /etc/apt/*") == before
