@@ -19,8 +19,8 @@ class Precision:
 
     def __init__(self, job: Job, device: torch.device, compute: str) -> None:
         self.compute = compute
-        if self.compute == "tf32" and device.type != "cuda":
-            raise job.refusal("precision.compute", "tf32 needs a CUDA device; use fp32 or bf16")
+        if why := unsupported(compute, device):
+            raise job.refusal("precision.compute", why)
         if device.type == "cuda":
             precise = "tf32" if self.compute == "tf32" else "ieee"
             torch.backends.cuda.matmul.fp32_precision = precise
@@ -44,3 +44,13 @@ class Precision:
             nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], clip_norm)
         self.scaler.step(optimizer)
         self.scaler.update()
+
+
+def unsupported(compute: str, device: torch.device) -> str | None:
+    """Why the device cannot compute so, and what to use instead."""
+    if compute == "tf32" and device.type != "cuda":
+        return "tf32 needs a CUDA device; use fp32 or bf16"
+    if compute == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        name = torch.cuda.get_device_name(device)
+        return f"bf16 needs a GPU of compute capability 8.0 (A100) or later, which {name} is not; use fp16 or fp32"
+    return None

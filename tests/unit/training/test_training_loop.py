@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from trained import After, Crash, CrashAt, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
 from training.loop import train
+from training.precision import Precision
 from training.report import Report
 
 
@@ -171,6 +173,15 @@ def test_accumulation_equals_no_accumulation(small: Callable[..., Job]):
 def test_what_does_not_fit_this_machine_or_data_is_one_line(small: Callable[..., Job], override: str, told: str):
     with pytest.raises(JobError, match=told):
         train(small(override))
+
+
+def test_bf16_is_refused_on_a_gpu_without_it(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: including_emulation)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "Tesla T4")
+    told = r"precision\.compute: bf16 needs a GPU of .* 8\.0 \(A100\) or later, which Tesla T4 is not; use fp16 or fp32"
+
+    with pytest.raises(JobError, match=told):
+        Precision(small(), torch.device("cuda"), "bf16")
 
 
 def test_saves_by_the_clock(small: Callable[..., Job]):
