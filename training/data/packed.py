@@ -20,19 +20,25 @@ from training.wanted.data import Packed
 FORMAT = 1
 MANIFEST = "manifest.json"
 PARTS = ("train", "held_out")
+AT_ONCE = 1 << 22  # numbers that are looked at together
+TOKENS, LABELS = ("tokens", "the size of the vocabulary is"), ("labels", "the number of classes is")
 
 
 def load(wanted: Packed) -> ImageSet | TextSet:
-    """The set of a folder; raises DataError for a file that is missing or cut short, or labels that cannot be."""
+    """The set of a folder; raises DataError for a file that is missing or cut short, or labels or tokens that cannot
+    be."""
     about = manifest(wanted.path)
     train, held_out = ([mapped(wanted.path, name, about["files"]) for name in about[part]] for part in PARTS)
+    for part, arrays in zip(PARTS, (train, held_out), strict=True):
+        if about["kind"] != "images":
+            in_range(wanted.path / about[part][0], arrays[0], *TOKENS, about["vocabulary"])
+        if about["kind"] != "running":
+            in_range(wanted.path / about[part][1], arrays[1], *LABELS, about["classes"])
     if about["kind"] == "running":
         parts = (Running(tokens=arrays[0], length=wanted.length) for arrays in (train, held_out))
         return TextSet(
             **dict(zip(PARTS, parts, strict=True)), length=wanted.length, vocabulary=about["vocabulary"], classes=0
         )
-    for part, (_, labels) in zip(PARTS, (train, held_out), strict=True):
-        in_range(wanted.path / about[part][1], labels, about["classes"])
     if about["kind"] == "documents":
         parts = (Documents(tokens=tokens, labels=labels) for tokens, labels in (train, held_out))
         length = train[0].shape[1]
@@ -66,10 +72,19 @@ def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
     return np.load(path, mmap_mode="c")
 
 
-def in_range(path: Path, labels: np.ndarray, classes: int) -> None:
-    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
-    if len(wrong):
-        raise DataError(f"{path}: sample {wrong[0]} has label {labels[wrong[0]]}, and there are {classes} classes")
+def in_range(path: Path, numbers: np.ndarray, what: str, known: str, limit: int) -> None:
+    """Raises DataError where a number is not one of 0 to limit - 1. Every number is read once, a part of the file at a
+    time: a token that the model has no row for would only be told by a GPU's assertion."""
+    numbers, count, first = numbers.reshape(-1), 0, 0
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        if some.min() < 0 or some.max() >= limit:
+            wrong = np.flatnonzero((some < 0) | (some >= limit))
+            first = first if count else start + int(wrong[0])
+            count += len(wrong)
+    if count:
+        told = f"{count} of {len(numbers)} {what} cannot be: the first, at {first}, is {numbers[first]}, and {known}"
+        raise DataError(f"{path}: {told} {limit}; pack the set again")
 
 
 def only(about: dict[str, Any], *keys: str) -> dict[str, Any]:

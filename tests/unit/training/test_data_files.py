@@ -190,7 +190,7 @@ def test_a_packed_image_folder_trains(small: Callable[..., Job], tmp_path: Path)
         (lambda f: (f / "train-0.npy").write_bytes(bytes(100)), "train-0.npy has 100 of its 61568 bytes"),
         (
             lambda f: np.save(f / "train-1.npy", np.full(240, 12)),
-            "train-1.npy: sample 0 has label 12, and there are 10",
+            "train-1.npy: 240 of 240 labels cannot be: the first, at 0, is 12, and the number of classes is 10",
         ),
         (lambda f: (f / "manifest.json").write_text(json.dumps({"format": 9})), "is of format 9, this version reads 1"),
     ],
@@ -205,6 +205,23 @@ def test_a_damaged_packed_set_is_named(
 
     with pytest.raises(DataError, match=told):
         data.load(small(f"data={{kind='packed', path='{folder}', global_batch=8}}"))
+
+
+@pytest.mark.parametrize(("source", "model"), [(CLASSES, "text-encoder"), (CHAIN, "gpt")], ids=["documents", "text"])
+def test_tokens_beyond_the_vocabulary_are_named_and_counted(
+    source: str, model: str, small: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("training.data.packed.AT_ONCE", 100)
+    pack.pack(small(source, f"model={{kind='{model}'}}"), tmp_path / "packed")
+    tokens = np.load(tmp_path / "packed/train-0.npy")
+    tokens.reshape(-1)[[130, 131, 350]] = 256
+    np.save(tmp_path / "packed/train-0.npy", tokens)
+
+    told = rf"train-0\.npy: 3 of {tokens.size} tokens cannot be: the first, at 130, is 256, .* vocabulary is 256; pack"
+    with pytest.raises(DataError, match=told):
+        data.load(
+            small(f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8}}", f"model={{kind='{model}'}}")
+        )
 
 
 def test_what_is_there_is_not_packed_over(small: Callable[..., Job], tmp_path: Path):
