@@ -7,7 +7,7 @@ SPREAD := -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder 
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lab labbench drill setup policy peers lock down clean
+.PHONY: help demo test lint bench lab labbench drill setup policy peers dali lock down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,12 @@ policy: ## the environment of the Pulumi policy pack
 peers: ## the environment of what training is compared with: timm, Hugging Face, Lightning
 	@$(SETUP) --peers
 
+dali: ## NVIDIA DALI into .venv, for jobs with data.decoder = "dali"
+	@$(SETUP)
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps -r $(DALI).txt
+
+DALI := tools/dali/requirements
+HELD := numpy packaging pyyaml six typing-extensions # which requirements.txt has already
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 TENSORFLOW := playbooks/roles/python_environment/files/tensorflow
@@ -60,6 +66,7 @@ lock: ## requirements.txt from pyproject.toml, and the locks of what has its own
 	$(LOCK) --output-file infra/policy_pack/requirements.txt infra/policy_pack/requirements.in
 	$(LOCK) --output-file $(TENSORFLOW).txt $(TENSORFLOW).in
 	$(LOCK) --output-file tools/peers/requirements.txt tools/peers/requirements.in
+	$(LOCK) --constraint requirements.txt $(patsubst %,--no-emit-package %,$(HELD)) --output-file $(DALI).txt $(DALI).in
 
 down: ## take the cluster on this computer down
 	@$(BIN)/gpufleet down local --yes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,9 @@ MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # of ImageNet's 
 MIDDLE = 224 / 256  # share of the shorter side that evaluation sees
 LEAST_AREA, LEAST_RATIO = 0.08, 3 / 4  # of a random crop (Szegedy et al. 2015); the ratio goes up to 4/3
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # what Pillow raises for broken files
-Box = tuple[float, float, float, float]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+Crop = npt.NDArray[np.float64] | None  # four random numbers, or None for the middle of the picture
+T = TypeVar("T")
 
 
 @dataclass
@@ -66,24 +70,41 @@ class Files:
         return self
 
     def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
-        crops = [None] * len(indices) if draw is None else crops_of(draw.bits(CROP, indices))
-        read = [*self.pool.map(self.one, indices.tolist(), crops)]
-        images = torch.from_numpy(np.stack([pixels for pixels, _ in read])).permute(0, 3, 1, 2)
-        return images, torch.from_numpy(self.labels[[place for _, place in read]])
+        crops: list[Crop] = [None] * len(indices)
+        if draw is not None:
+            crops = [*crops_of(draw.bits(CROP, indices))]
+        images, places = self.read(indices.tolist(), crops)
+        return images.permute(0, 3, 1, 2), torch.from_numpy(self.labels[places])
 
-    def one(self, place: int, crop: npt.NDArray[np.float64] | None) -> tuple[npt.NDArray[np.uint8], int]:
-        """The pixels of a file, or of the next one that can be read; and which that was."""
+    def read(self, places: list[int], crops: list[Crop]) -> tuple[Tensor, list[int]]:
+        """The pixels of these files [files, side, side, 3]; and which files they are of in the end."""
+
+        def one(place: int, crop: Crop) -> tuple[npt.NDArray[np.uint8], int]:
+            return self.readable(place, partial(pixels, side=self.side, crop=crop))
+
+        read = [*self.pool.map(one, places, crops)]
+        return torch.from_numpy(np.stack([pixels for pixels, _ in read])), [place for _, place in read]
+
+    def readable(self, place: int, read: Callable[[Path], T]) -> tuple[T, int]:
+        """What is read of a file, or of the next one that can be read; and which that was."""
         for path_at in range(place, place + len(self)):
             path = self.paths[path_at % len(self)]
             try:
-                return pixels(path, self.side, crop), path_at % len(self)
+                return read(path), path_at % len(self)
             except UNREADABLE as error:
                 self.passed.note(path, error)
         raise DataError(f"no image under {self.paths[0].parents[1]} can be read")
 
 
 def load(wanted: ImageFolder) -> ImageSet:
-    """`path`/train and `path`/val; raises DataError for a folder that is missing, empty or of other classes."""
+    """`path`/train and `path`/val; raises DataError for a folder that is missing, empty or of other classes, and for a
+    decoder that is not installed."""
+    decoded = Files
+    if wanted.decoder == "dali":
+        from training.data import dali
+
+        dali.require()
+        decoded = dali.DaliFiles
     passed, pool = Passed(wanted.unreadable), ThreadPoolExecutor(thread_name_prefix="decode")
     classes = class_names(wanted.path / "train")
     others = class_names(wanted.path / "val")
@@ -95,7 +116,7 @@ def load(wanted: ImageFolder) -> ImageSet:
         paths = [[*images_in(wanted.path / name / kind)] for kind in classes]
         labels = np.repeat(np.arange(len(classes)), [len(these) for these in paths])
         flat = [path for these in paths for path in these]
-        return Files(paths=flat, labels=labels, side=wanted.image_size, passed=passed, pool=pool)
+        return decoded(paths=flat, labels=labels, side=wanted.image_size, passed=passed, pool=pool)
 
     return ImageSet(train=part("train"), held_out=part("val"), classes=len(classes), mean=MEAN, std=STD)
 
@@ -122,16 +143,21 @@ def crops_of(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     return np.stack([(bits >> np.uint64(16 * n)) & np.uint64(0xFFFF) for n in range(4)], axis=-1) / 0xFFFF
 
 
-def pixels(path: Path, side: int, crop: npt.NDArray[np.float64] | None) -> npt.NDArray[np.uint8]:
+def pixels(path: Path, side: int, crop: Crop) -> npt.NDArray[np.uint8]:
     """A part of the picture as [side, side, 3]; a JPEG is decoded at no more than the resolution that needs."""
     with Image.open(path) as image:
         width, height = image.size
-        left, top, right, bottom = middle(width, height) if crop is None else part(width, height, crop)
+        left, top, right, bottom = seen(width, height, crop)
         shrink = side / max(1.0, min(right - left, bottom - top))
         image.draft("RGB", (int(width * shrink), int(height * shrink)))
         across, down = image.size[0] / width, image.size[1] / height
         box = (left * across, top * down, right * across, bottom * down)
         return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR, box=box))
+
+
+def seen(width: int, height: int, crop: Crop) -> Box:
+    """The part of a picture that the model sees."""
+    return middle(width, height) if crop is None else part(width, height, crop)
 
 
 def middle(width: int, height: int) -> Box:

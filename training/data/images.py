@@ -103,9 +103,9 @@ class ImageSet:
 
     def _moved(self, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """To the device; from page-locked memory, so that the copy need not be waited for."""
-        if self.device.type != "cuda" or batch[0].is_cuda:
+        if self.device.type != "cuda":
             return batch
-        images, labels = (t.pin_memory().to(self.device, non_blocking=True) for t in batch)
+        images, labels = (t if t.is_cuda else t.pin_memory().to(self.device, non_blocking=True) for t in batch)
         return images, labels
 
     def normalised(self, images: Tensor) -> Tensor:

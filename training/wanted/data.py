@@ -69,13 +69,14 @@ class ImageFolder(Batching):
     """JPEG and PNG files as ImageNet is laid out: `path`/train/CLASS/*.jpg and `path`/val/CLASS/*.jpg.
 
     image_size: side of what the model sees. unreadable: files that may be passed over, each named, before it is an
-    error.
+    error. decoder: pillow, by threads of the CPU; dali, by NVIDIA's library (`make dali`), on a GPU where there is one.
     """
 
     kind: Literal["imagefolder"] = "imagefolder"
     path: Path
     image_size: Side = 224
     unreadable: Whole = 0
+    decoder: Literal["pillow", "dali"] = "pillow"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -191,6 +191,11 @@ MISTAKES = {
         'kind = "cifar10"',
         "job.toml:4 data.path: is missing",
     ),
+    "unknown decoder": (
+        'kind = "mnist5k"',
+        'kind = "imagefolder"\npath = "pictures"\ndecoder = "dalli"',
+        "job.toml:7 data.decoder: unknown value 'dalli'; did you mean 'dali'?",
+    ),
     "unknown data": (
         '"mnist5k"',
         '"cifar100"',
