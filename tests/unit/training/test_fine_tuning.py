@@ -15,6 +15,7 @@ from training.average import Average
 from training.checkpoint.digest import digest
 from training.config import Job, JobError
 from training.loop import train
+from training.objective import cross_entropy
 from training.optimizer import MuonAndAdamW, build, learning_rate, set_rate
 from training.wanted.optimizer import Muon, Sgd
 
@@ -164,6 +165,16 @@ def test_a_step_schedule_goes_down_in_steps():
     wanted = Sgd(lr=1.0, schedule="step", step_every=3, step_factor=0.5, warmup_steps=1)
 
     assert [learning_rate(wanted, step, 10) for step in range(8)] == [1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25]
+
+
+def test_a_smoothed_label_is_spread_over_all_classes(small: Callable[..., Job]):
+    logits = torch.tensor([[2.0, 0.0, -1.0]])
+    logs = logits.log_softmax(1)
+
+    smoothed = cross_entropy(logits, torch.tensor([0]), 0.3)
+
+    assert smoothed.item() == pytest.approx(-(0.7 * logs[0, 0] + 0.1 * logs.sum()).item())
+    assert train(small("steps=1", "label_smoothing=0.3", out="a")).digest != train(small("steps=1", out="b")).digest
 
 
 def test_gradients_are_cut_down_to_their_norm(small: Callable[..., Job]):

@@ -35,6 +35,14 @@ def test_a_loss_that_is_no_number_ends_the_run_at_the_next_report(wrong: float):
         losses.judge(4, *losses.sums().tolist())
 
 
+def test_watching_losses_waits_for_no_device():
+    losses = Losses(Health(), scaled=False)
+    for _ in range(3):
+        losses.watch(torch.empty((), device="meta"))  # it has no value yet: who asks for it gets an error
+
+    assert losses.sums().is_meta
+
+
 def test_loss_scaling_and_who_says_so_may_have_such_steps():
     watched(Losses(Health(), scaled=True), [float("inf"), 1.0])
     watched(Losses(Health(finite=False), scaled=False), [float("nan"), 1.0])

@@ -69,6 +69,17 @@ def logs(tmp_path: Path) -> Logs:
     return logs
 
 
+def test_each_round_has_a_place_for_nccls_record_of_its_last_collectives(tmp_path: Path) -> None:
+    logs, ranks = Logs(tmp_path), {local: {"RANK": str(local + 4)} for local in range(2)}
+
+    for number in range(2):
+        logs.reify(ranks)
+        for env in ranks.values():  # NCCL puts the rank behind it
+            assert env["TORCH_FR_DUMP_TEMP_FILE"] == str(tmp_path / f"round-{number}" / "flight-of-rank-")
+            assert env["TORCH_FR_DUMP_ON_TIMEOUT"] == "1"
+            assert int(env["TORCH_FR_BUFFER_SIZE"]) > 0
+
+
 def test_a_killed_rank_is_named_before_those_that_lost_it(logs: Logs) -> None:
     failures = {0: failed(logs, 0, 1, "RuntimeError: closed by peer", 5.0), 2: failed(logs, 2, -signal.SIGKILL)}
 

@@ -18,7 +18,8 @@ def test_the_rate_warms_up_and_then_follows_its_schedule(schedule, rates: list[f
 
 
 @pytest.mark.parametrize("wanted", [Sgd(lr=0.1, weight_decay=0.1), AdamW(lr=0.1, weight_decay=0.1)])
-def test_weight_decay_spares_biases(wanted: Sgd | AdamW):
+def test_optimizers_are_fused_and_weight_decay_spares_biases(wanted: Sgd | AdamW):
     groups = build(wanted, nn.Linear(3, 2)).param_groups
 
+    assert all(group["fused"] for group in groups)
     assert [(group["params"][0].ndim, group["weight_decay"]) for group in groups] == [(2, 0.1), (1, 0.0)]

@@ -64,9 +64,9 @@ def test_a_cut_model_learns_as_one_process_does_and_resumes_bit_for_bit(
 
 
 def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], ranks: Ranks):
-    """3 ranks of FSDP, then a pipeline, then tensor parallel ranks, then one process."""
+    """3 ranks of FSDP, then a pipeline of the other schedule, then tensor parallel ranks, then one process."""
     ranks(3, stopped_after, small(FSDP), 3)
-    ranks(2, stopped_after, small(PIPELINE), 3)
+    ranks(2, stopped_after, small(PIPELINE, "parallel.schedule=gpipe"), 3)
     ranks(2, stopped_after, small(TENSOR), 3)
     train(small())
     train(small(out="alone"))

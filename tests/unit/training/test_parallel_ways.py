@@ -124,7 +124,10 @@ def test_powersgd_keeps_what_each_rank_has_yet_to_send_in_the_checkpoint(small: 
     assert any(key.startswith("extra.powersgd.q.") for key in pieces["rank-0.safetensors"])
 
 
-@pytest.mark.parametrize(("way", "near"), [("parallel.compress=powersgd", 0.5), ("parallel.compress=bf16", 0.02)])
+@pytest.mark.parametrize(
+    ("way", "near"),
+    [("parallel.compress=powersgd", 0.5), ("parallel.compress=bf16", 0.02), ("parallel.compress=fp16", 0.02)],
+)
 def test_compressed_gradients_train_like_whole_ones(small: Callable[..., Job], ranks: Ranks, way: str, near: float):
     """A network of four channels leaves PowerSGD little to leave out: it lags behind at first."""
     whole, sent = small("steps=40", out="whole"), small("steps=40", way, out="sent")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from training.config import Job
 from training.loop import train
 from training.pace import straggler
 from training.report import Lines, Step
+from training.trace import ranges
+from training.wanted.run import Trace
 
 
 def lines(folder: Path) -> Path:
@@ -62,6 +65,26 @@ def test_a_trace_holds_the_steps_that_were_asked_for(small: Callable[..., Job]):
     events = json.loads((job.out / "trace/rank-0.json").read_text())["traceEvents"]
     names = [event.get("name") for event in events]
     assert names.count("Optimizer.step#AdamW.step") == 2
+
+
+@pytest.mark.parametrize(("nvtx", "gpu", "entered"), [(True, True, 1), (True, False, 0), (False, True, 0)])
+def test_operations_are_ranges_for_nsight_where_they_are_asked_for_on_a_gpu(
+    nvtx: bool, gpu: bool, entered: int, monkeypatch: pytest.MonkeyPatch
+):
+    calls: list[str] = []
+
+    @contextmanager
+    def emit_nvtx() -> Iterator[None]:
+        calls.append("entered")
+        yield
+        calls.append("left")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(torch.autograd.profiler, "emit_nvtx", emit_nvtx)
+    with ranges(Trace(nvtx=nvtx)):
+        assert calls == ["entered"] * entered
+
+    assert calls == ["entered", "left"] * entered
 
 
 def test_a_samples_operations_are_counted(small: Callable[..., Job]):

@@ -56,6 +56,17 @@ def test_a_stopped_run_ends_with_75(job_file: str, monkeypatch: pytest.MonkeyPat
     assert "the checkpoint is saved" in capsys.readouterr().out
 
 
+def test_pack_ends_with_0_once_and_then_says_that_it_is_there(job_file: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["pack", job_file, "packed"]) == 0
+    assert capsys.readouterr().out == "packed: 240 samples to train on, 40 held out\n"
+    assert main(["pack", job_file, "packed"]) == 1
+    assert main(["pack", job_file, "other", "--set", "data.samples=0"]) == 2
+
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("packed is there already; ")
+    assert said[1].startswith("--set data.samples: must be 1 or more")
+
+
 def test_a_folder_that_cannot_be_written_ends_with_1_and_one_line(job_file: str, capsys: pytest.CaptureFixture[str]):
     Path("taken").write_text("")
 

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
 from trained import After, Crash, CrashAt, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
 from training.loop import train
 from training.precision import Precision
-from training.report import Report
+from training.report import Report, Step
 
 
 def test_a_run_learns_and_leaves_its_files(small: Callable[..., Job]):
@@ -41,7 +44,7 @@ def test_two_runs_of_one_job_are_equal_bit_for_bit(small: Callable[..., Job]):
         ("model.norm=batch",),
         ("optimizer.kind=sgd", "data.workers=2"),
         ("precision.compute=bf16", "augment.shift=1", "augment.warp=0.1"),
-        ("precision.compute=fp16",),
+        ("precision.compute=fp16", "optimizer.clip_norm=0.5", "optimizer.ema=0.9"),
         ("parallel.shards=3", "model.norm=batch"),
     ],
 )
@@ -173,6 +176,55 @@ def test_accumulation_equals_no_accumulation(small: Callable[..., Job]):
 def test_what_does_not_fit_this_machine_or_data_is_one_line(small: Callable[..., Job], override: str, told: str):
     with pytest.raises(JobError, match=told):
         train(small(override))
+
+
+@pytest.mark.parametrize(("compute", "matrices"), [("tf32", "tf32"), ("bf16", "ieee"), ("fp32", "ieee")])
+def test_matrices_are_multiplied_in_tf32_only_where_it_is_asked_for(
+    compute: str, matrices: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: True)
+    monkeypatch.setattr(torch.backends, "cuda", SimpleNamespace(matmul=SimpleNamespace(fp32_precision="none")))
+    monkeypatch.setattr(torch.backends, "cudnn", SimpleNamespace(fp32_precision="none"))
+
+    Precision(small(), torch.device("cuda"), compute)
+
+    assert {torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.fp32_precision} == {matrices}  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
+def test_a_step_whose_fp16_gradients_overflow_is_left_out_and_the_scale_halved(
+    clip_norm: float, small: Callable[..., Job]
+):
+    precision, weight = Precision(small(), torch.device("cpu"), "fp16"), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    precision.backward(weight.sum() * 1e38)
+    overflowed = not bool(weight.grad.isfinite().all()) if weight.grad is not None else False
+    precision.step(optimizer, clip_norm)
+    left_out, halved = weight.tolist(), precision.scaler.get_scale()
+    optimizer.zero_grad()
+    precision.backward(weight.sum())
+    precision.step(optimizer, clip_norm)
+
+    assert overflowed
+    assert (left_out, halved) == ([1.0, 1.0], 2.0**15)
+    assert weight.tolist() == pytest.approx([0.9, 0.9] if not clip_norm else [1 - 0.1 / 2**0.5] * 2)
+
+
+def test_what_is_built_once_is_spared_the_garbage_collector_while_the_run_lasts(small: Callable[..., Job]):
+    class Counts(Report):
+        def __init__(self) -> None:
+            self.spared: list[int] = []
+
+        def step(self, step: Step) -> None:
+            self.spared.append(gc.get_freeze_count())
+
+    before, counts = gc.get_freeze_count(), Counts()
+
+    train(small("steps=3"), report=counts)
+
+    assert counts.spared[-1] > before
+    assert gc.get_freeze_count() == 0
 
 
 def test_bf16_is_refused_on_a_gpu_without_it(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,34 @@ def test_a_vote_costs_a_message_in_many_short_steps_and_is_still_heard(small: Ca
 
     assert len({result.steps for result in results}) == 1
     assert 6 < results[0].steps < 5000
+
+
+class Pauses:
+    """Rank 1 does nothing for some seconds, before its first step and again before its fourth."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def requested(self) -> bool:
+        self.asked += 1
+        if os.environ["RANK"] == "1" and self.asked in (1, 5):
+            time.sleep(2)
+        return False
+
+
+def given_up(job: Job) -> int:
+    """The questions that this rank was asked before it lost the other one."""
+    pauses = Pauses()
+    with pytest.raises(RuntimeError):
+        train(job, stop=pauses)
+    return pauses.asked
+
+
+def test_a_peer_is_waited_for_long_up_to_the_first_step_and_shortly_after_it(small: Callable[..., Job], ranks: Ranks):
+    waiting, pausing = ranks(2, given_up, small("health.start_seconds=60", "health.step_seconds=1"))
+
+    assert waiting in (4, 5)
+    assert pausing == 5
 
 
 @pytest.mark.usefixtures("every_step_votes")
