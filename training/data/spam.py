@@ -22,17 +22,19 @@ CHARACTERS = 4000  # of a body that are looked at
 
 
 def load(wanted: Spam) -> TextSet:
-    """Four fifths to train on, one held out; the vocabulary is made from the first. Raises DataError."""
+    """Four fifths to train on, one held out; the vocabulary is made from the first, or given. Raises DataError."""
     texts, labels, held_out = emails()
     training = [text for text, held in zip(texts, held_out, strict=True) if not held]
-    name = f"spam-{wanted.length}-{wanted.vocabulary}-{hashlib.sha256(''.join(texts).encode()).hexdigest()[:16]}"
+    given = tokens.given(wanted.tokenizer) if wanted.tokenizer else None
+    vocabulary = given.get_vocab_size() if given else wanted.vocabulary
+    source = "".join([*texts, given.to_str() if given else ""]).encode()
 
     def tokenized() -> np.ndarray:
-        return tokens.documents(tokens.wordpiece(training, wanted.vocabulary), texts, wanted.length)
+        return tokens.documents(given or tokens.wordpiece(training, vocabulary), texts, wanted.length)
 
-    rows = cache.kept(name, tokenized)
+    rows = cache.kept(f"spam-{wanted.length}-{vocabulary}-{hashlib.sha256(source).hexdigest()[:16]}", tokenized)
     train, judged = (Documents(tokens=rows[which], labels=labels[which]) for which in (~held_out, held_out))
-    return TextSet(train=train, held_out=judged, vocabulary=wanted.vocabulary, length=wanted.length, classes=2)
+    return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)
 
 
 def emails() -> tuple[list[str], np.ndarray, np.ndarray]:

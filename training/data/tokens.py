@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from training.data import cache
+from training.data.images import DataError
+from training.data.text import PADDING
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]  # padding is token 0
+MOST = 2**16  # tokens that 16 bits can tell apart
 LONGEST_WORD = 100  # characters; longer ones, such as lines of encoded files, are [UNK]
 
 
@@ -51,6 +55,23 @@ def bpe(texts: Sequence[str], vocabulary: int) -> Tokenizer:
         return made
 
     return kept("bpe", texts, vocabulary, make)
+
+
+def given(path: Path) -> Tokenizer:
+    """The tokenizer of a file of Hugging Face's; raises DataError where it is none, or not of a kind that fits here."""
+    try:
+        found = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library has no narrower one
+        why = str(error).splitlines()[0]
+        raise DataError(f"data.tokenizer {path} cannot be read: {why}; give the tokenizer.json of a model") from error
+    size, padding = found.get_vocab_size(), found.id_to_token(PADDING)
+    if padding != SPECIAL[PADDING] or size > MOST:
+        told = f"has {size} tokens, the first one {padding}"
+        raise DataError(
+            f"data.tokenizer {path} {told}; there may be {MOST}, the first one {SPECIAL[PADDING]}, as of BERT"
+        )
+    found.no_padding()
+    return found
 
 
 def kept(kind: str, texts: Sequence[str], vocabulary: int, make) -> Tokenizer:

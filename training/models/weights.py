@@ -12,28 +12,49 @@ from torch import Tensor, nn
 from training.config import Job
 
 HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
+PLACES = "bert.embeddings.position_embeddings.weight"
+UNUSED = ("cls.", "embeddings.position_ids")  # of BERT's pre-training, and a constant of older files
 SHOWN = 3  # names of a list in a message
 
 
 def load_weights(model: nn.Module, job: Job) -> None:
-    """Fills the model from the job's file; a last layer for another number of classes keeps its fresh weights.
+    """Fills the model from the job's file; a last layer that the file lacks, or has for other classes, keeps its fresh
+    weights.
 
     Raises JobError with the names that are missing, that are too many, or whose shapes differ.
     """
     path = job.model.weights
     assert path is not None
-    found, own = read(path, job), model.state_dict()
-    heads = {name for name in own if name.startswith(HEADS) and name in found and found[name].shape != own[name].shape}
+    own = model.state_dict()
+    found = as_here(read(path, job), own)
+    heads = {n for n in own if n.startswith(HEADS) and (n not in found or found[n].shape != own[n].shape)}
     found = {name: tensor for name, tensor in found.items() if name not in heads}
     faults = {
         "missing": own.keys() - found.keys() - heads,
-        "unexpected": found.keys() - own.keys() - {"bert.embeddings.position_ids"},  # a constant of older files
+        "unexpected": found.keys() - own.keys(),
         "of another shape": {name for name in own.keys() & found.keys() if own[name].shape != found[name].shape},
     }
     told = [f"{len(names)} {fault} ({some(names)})" for fault, names in faults.items() if names]
     if told:
         raise job.refusal("model.weights", f"{path} does not fit {job.model.kind}: {'; '.join(told)}")
-    model.load_state_dict({name: tensor for name, tensor in found.items() if name in own} | {n: own[n] for n in heads})
+    model.load_state_dict(found | {name: own[name] for name in heads})
+
+
+def as_here(found: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file under the names that the model has for them.
+
+    Of Hugging Face's BERTs some files hold the encoder alone and leave out its prefix, and those that were TensorFlow's
+    (bert-base-uncased) call a norm's weight and bias gamma and beta. Places beyond the texts' length are left out.
+    """
+    prefix = "bert." if PLACES in own and PLACES.removeprefix("bert.") in found else ""
+    renamed = {
+        prefix + name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
+        for name, tensor in found.items()
+        if not name.removeprefix("bert.").startswith(UNUSED)
+    }
+    if PLACES in own and PLACES in renamed:
+        renamed[PLACES] = renamed[PLACES][: len(own[PLACES])]
+    return renamed
 
 
 def read(path: Path, job: Job) -> dict[str, Tensor]:

@@ -96,12 +96,13 @@ class Spam(Batching):
     """SpamAssassin's e-mails, ham or spam, every fifth held out; fetched by `python -m training fetch spam`.
 
     length: tokens of an e-mail that are read. vocabulary: entries of the WordPiece vocabulary, made from the training
-    e-mails.
+    e-mails. tokenizer: a tokenizer.json to use instead: the one of pretrained weights, which know no other tokens.
     """
 
     kind: Literal["spam"] = "spam"
     length: Count = 128
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 8192
+    tokenizer: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

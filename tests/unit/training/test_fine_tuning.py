@@ -47,6 +47,35 @@ def test_a_last_layer_for_other_classes_stays_fresh(small: Callable[..., Job], t
     assert torch.equal(built["layer4.1.conv2.weight"], state["layer4.1.conv2.weight"])
 
 
+ENCODER = (
+    "model={kind='text-encoder', layers=2, heads=2, width=16}",
+    "data={kind='synthetic-text', global_batch=8, samples=40, held_out=8, length=16, classes=3}",
+)
+
+
+def of_tensorflow(name: str) -> str:
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
+
+@pytest.mark.parametrize("name_in", [of_tensorflow, lambda name: name.removeprefix("bert.")], ids=["older", "bare"])
+def test_a_text_encoder_starts_from_a_pretrained_bert_of_hugging_face(
+    name_in: Callable[[str], str], small: Callable[..., Job], tmp_path: Path
+):
+    """Without a classifier, with the heads of its pre-training, and with places for longer texts."""
+    state = models.build(small(*ENCODER, "seed=5"), data.load(small(*ENCODER))).state_dict()
+    bert = {name: tensor for name, tensor in state.items() if name.startswith("bert.")}
+    places = "bert.embeddings.position_embeddings.weight"
+    file = {name_in(name): t for name, t in bert.items()} | {"cls.predictions.bias": torch.zeros(256)}
+    file[name_in(places)] = torch.cat([bert[places], torch.ones(48, 16)])
+    save_file(file, tmp_path / "model.safetensors")
+    job = small(*ENCODER, f"model.weights={tmp_path / 'model.safetensors'}")
+
+    built = models.build(job, data.load(job)).state_dict()
+
+    assert all(torch.equal(built[name], tensor) for name, tensor in bert.items())
+    assert not torch.equal(built["classifier.weight"], state["classifier.weight"])
+
+
 def test_names_that_do_not_fit_are_listed(small: Callable[..., Job], tmp_path: Path):
     path = tmp_path / "weights.safetensors"
     weights_of(small("model.norm=batch"), path)

@@ -18,7 +18,7 @@ from training.config import Job
 from training.data import books, fetch, spam, tokens
 from training.data.augment import Draw
 from training.data.images import DataError
-from training.data.text import Running
+from training.data.text import Running, TextSet
 
 
 def archive(files: dict[str, str]) -> bytes:
@@ -109,6 +109,43 @@ def test_emails_become_wordpieces_between_their_marks(carried: Callable, small: 
     assert all(3 in row for row in inputs.tolist())
     assert inputs.shape == (4, 16)  # cut behind the longest
     assert labels.tolist() == [1] * 4
+
+
+def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
+    carried: Callable, small: Callable[..., Job], tmp_path: Path
+):
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
+    theirs = tokens.wordpiece(["an offer nobody makes"] * 9, 60)
+    theirs.enable_padding(length=99)  # as such files may ask for
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    table = f"kind='spam', length=8, global_batch=4, tokenizer='{tmp_path / 'tokenizer.json'}'"
+
+    found = data.load(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
+
+    assert isinstance(found, TextSet)
+    assert found.vocabulary == theirs.get_vocab_size() < 512
+    assert found.evaluation(np.arange(1))[0][0, 1] == theirs.token_to_id("offer")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: "),
+        ("{}", "cannot be read: "),
+        ("bytes", r"has 25\d tokens, .*; there may be"),
+    ],
+    ids=["missing", "none", "without padding"],
+)
+def test_a_tokenizer_that_cannot_be_used_is_told(content: str | None, told: str, carried: Callable, tmp_path: Path):
+    path = tmp_path / "tokenizer.json"
+    carried("spam", {})
+    if content == "bytes":
+        tokens.bpe(["a"], 256).save(str(path))
+    elif content is not None:
+        path.write_text(content)
+
+    with pytest.raises(DataError, match=rf"data\.tokenizer .*tokenizer\.json {told}"):
+        tokens.given(path)
 
 
 def test_a_set_that_is_not_here_is_told_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
