@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,19 @@ def test_an_encrypted_disk_gets_a_key_that_only_root_reads_and_keeps_it(tmp_path
 def test_a_disk_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"scratch: .*/b is missing"):
         Machine(tmp_path, {"a": ""}).make(["a", "b"], **STRIPE)
+
+
+def test_a_program_that_the_next_boot_needs_is_missed_while_its_disks_are_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(tmp_path, {})
+    machine.disks.WANTED = tmp_path / "disks.json"
+    machine.disks.WANTED.write_text(json.dumps([{**STRIPE, "mount": "/proc", "encrypted": False}]))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    machine.disks.main("look")
+
+    assert json.loads(capsys.readouterr().out) == {"lacking": [], "programs": ["mdadm", "mkfs.xfs"]}
 
 
 def test_planned_scratch_space_is_told_whole() -> None:

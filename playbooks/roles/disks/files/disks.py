@@ -1,7 +1,8 @@
 """Run on a node as root: makes the file systems of /etc/gpufleet/disks.json from the node's own disks, and mounts them.
 
-look: prints {"lacking","programs"}: the mounts that are not there, and the programs that making them needs and that are
-missing. make: makes those. A disk that holds anything is taken as it is, or refused: it is never formatted.
+look: prints {"lacking","programs"}: the mounts that are not there, and the programs that are missing, of all that making
+any of them needs: the next boot may make it anew. make: makes those that are not there. A disk that holds anything is
+taken as it is, or refused: it is never formatted.
 Encrypted disks are opened with a key that the node makes for itself and keeps where only root reads it: it protects
 disks that leave the machine, not a machine that is stolen whole.
 Sources: mdadm(8), cryptsetup-luksFormat(8), blkid(8); EC2 User Guide, "RAID configuration on Linux".
@@ -106,8 +107,8 @@ def run(*command, codes=(0,)):
     return answer.stdout
 
 
-def programs(lacking):
-    for each in lacking:
+def programs(wanted):
+    for each in wanted:
         yield f"mkfs.{each['file_system']}"
         yield from ["mdadm"] if each["raid_level"] is not None else []
         yield from ["cryptsetup"] if each["encrypted"] else []
@@ -119,12 +120,13 @@ def mounted():
 
 
 def main(verb):
-    lacking = [each for each in json.loads(WANTED.read_text()) if each["mount"] not in mounted()]
+    wanted = json.loads(WANTED.read_text())
+    lacking = [each for each in wanted if each["mount"] not in mounted()]
     if verb == "make":
         for each in lacking:
             make(each)
         return
-    missing = sorted({name for name in programs(lacking) if not shutil.which(name)})
+    missing = sorted({name for name in programs(wanted) if not shutil.which(name)})
     print(json.dumps({"lacking": [each["mount"] for each in lacking], "programs": missing}))
 
 
