@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,29 +145,36 @@ def on_disk(root: Path, *names: str) -> None:
     (root / "etc/apt/sources.list.d/own.list").write_text("deb [trusted=yes] file:/srv/archive ./\n")
 
 
-class Server(http.server.SimpleHTTPRequestHandler):
-    """A web server that says nothing. refuses: so many more requests it answers with 503."""
+class Server(http.server.ThreadingHTTPServer):
+    """A web server of a folder. refuses: by address, so many more requests of a client it answers with 503."""
 
-    refuses = 0
+    def __init__(self, folder: Path, address: str, port: int) -> None:
+        super().__init__((address, port), functools.partial(_Answer, directory=str(folder)))
+        self.refuses: Counter[str] = Counter()
+
+
+class _Answer(http.server.SimpleHTTPRequestHandler):
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]: whoever serves, and no other
 
     def do_GET(self) -> None:
-        if Server.refuses > 0:
-            Server.refuses -= 1
+        client = self.client_address[0]
+        if self.server.refuses[client] > 0:
+            self.server.refuses[client] -= 1
             self.send_error(http.HTTPStatus.SERVICE_UNAVAILABLE)
         else:
             super().do_GET()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         pass
 
 
 @contextmanager
-def served(folder: Path, address: str, port: int) -> Iterator[None]:
+def served(folder: Path, address: str, port: int) -> Iterator[Server]:
     """The folder over HTTP."""
-    server = http.server.ThreadingHTTPServer((address, port), functools.partial(Server, directory=str(folder)))
+    server = Server(folder, address, port)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield
+        yield server
     finally:
         server.shutdown()
         server.server_close()

@@ -68,13 +68,18 @@ class Hardware:
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """A machine, how all of them are played on, and the repositories that feed them."""
+    """A machine, how all of them are played on, and the repositories that feed them, with who serves them."""
 
     name: str
     site: Site
     root: Path
     repositories: Path
     keys: tuple[apt_repository.Key, ...]
+    server: apt_repository.Server
+
+    @property
+    def address(self) -> str:
+        return next(node["address"] for node in self.site.handover["nodes"] if node["name"] == self.name)
 
     def play(
         self,
@@ -92,6 +97,7 @@ class GpuMachine:
             **({"nvidia_driver_may_reboot": True} if playbook == "gpu_node.yml" else {}),
             "efa_source": f"http://{GATEWAY}:{PORT}/installers",
             "erdma_source": f"http://{GATEWAY}:{PORT}/installers",
+            "doca_ofed_source": f"http://{GATEWAY}:{PORT}/doca",
             "mounts_mountpoint_source": f"http://{GATEWAY}:{PORT}/installers",
             "mounts_lustre_source": f"http://{GATEWAY}:{PORT}/lustre",
             "mounts_lustre_key_source": f"http://{GATEWAY}:{PORT}/lustre/key.asc",
@@ -150,13 +156,14 @@ def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]
     try:
         with ThreadPoolExecutor(BOOT_AT_ONCE) as pool:
             list(pool.map(machine.create, specs))
-        with apt_repository.served(repositories, GATEWAY, PORT):
+        with apt_repository.served(repositories, GATEWAY, PORT) as server:
             handed = Site(folder, (), handover(specs, hardware, installed), make_package(folder / "training"))
             roots = [spec.folder / "disk" / "root" for spec in specs]
             for each, root in zip(hardware, roots, strict=True):
                 furnish(root, each, keys[2])
             found = tuple(
-                GpuMachine(spec.name, handed, root, repositories, keys) for spec, root in zip(specs, roots, strict=True)
+                GpuMachine(spec.name, handed, root, repositories, keys, server)
+                for spec, root in zip(specs, roots, strict=True)
             )
             for each in found:
                 each.run("systemctl daemon-reload && systemctl start standin-hardware")
@@ -279,7 +286,7 @@ def group(hardware: Hardware, count: int, installer: dict[str, str]) -> dict[str
 
 
 def group_name(hardware: Hardware) -> str:
-    return f"{hardware.model}-{hardware.distribution}"
+    return f"{hardware.model}-{hardware.distribution}-{hardware.fabric}"
 
 
 def lacking(folder: Path, machines: int = 1) -> str | None:

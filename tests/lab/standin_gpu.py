@@ -24,9 +24,11 @@ CARD_DRIVERS = {"rdmap": "efa", "erdma": "erdma", "mlx5": "mlx5_core"}  # by wha
 MODELS = {
     "v100": ("1db5", "Tesla V100-SXM2-32GB", "7.0", ("proprietary",), None, False),
     "t4": ("1eb8", "Tesla T4", "7.5", ("open", "proprietary"), None, False),
+    "a10": ("2236", "NVIDIA A10", "8.6", ("open", "proprietary"), None, False),
     "a100": ("20b2", "NVIDIA A100-SXM4-80GB", "8.0", ("open", "proprietary"), "1af1", False),
     "h100": ("2330", "NVIDIA H100 80GB HBM3", "9.0", ("open", "proprietary"), "22a3", True),
     "b200": ("2901", "NVIDIA B200", "10.0", ("open",), "nvlink5", True),
+    "b300": ("3182", "NVIDIA B300 SXM6 AC", "10.3", ("open",), "nvlink5", True),
 }
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 SLICES = Path("/run/standin/mig.json")  # GPU number → its profiles; a GPU that is not in it is not in MIG mode
-ABLE = ("8.0", "9.0", "10.0")  # compute capabilities
+ABLE = ("8.0", "9.0", "10.0", "10.3")  # compute capabilities
 
 
 def nvidia_smi(arguments, there):

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import pytest
-from apt_repository import Server
-from gpu_machines import GpuMachine, Hardware, fleet, lacking
+from damages import (
+    BY_HAND,
+    DAMAGES,
+    OF_PACKAGES,
+    OF_SETTINGS,
+    OLD,
+    flavour,
+    has_gpus,
+    is_ubuntu,
+    kept,
+    module,
+    remove_package,
+    revision,
+)
+from gpu_machines import GpuMachine, fleet, lacking
+from scenarios import SCENARIOS
 from ssh_hosts import Played
+
+from infra.clouds.local.site import MACHINE_USER
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
-SCENARIOS = {
-    "a100": Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debian12"),
-    "v100": Hardware(model="v100", gpu="V100-SXM2-32GB", count=8, distribution="ubuntu2404"),
-    "b200": Hardware(model="b200", gpu="B200", count=8, distribution="ubuntu2404"),
-    "h100": Hardware(model="h100", gpu="H100-SXM5-80GB", count=8, distribution="ubuntu2404"),
-    "t4": Hardware(model="t4", gpu="T4", count=1, distribution="debian12"),
-}
-OLD, NEW = "580.126.20", "595.91.07"
-LOCKED_SECONDS = 45  # longer than a play needs to come to the packages
-REFUSED_REQUESTS = 20  # more than apt repeats by itself
-BY_HAND = "apt-get -qq -y --allow-downgrades --allow-change-held-packages -o APT::Ignore-Hold=true"
+NEW = "595.91.07"
+SEED = 20261122
+TASKS = {True: 40, False: 12}  # of a run that heals a node with GPUs, and one without; both have more
+PAIRS = list(zip(OF_PACKAGES, OF_SETTINGS, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -41,93 +51,10 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, GpuMac
         yield there
 
 
-def is_ubuntu(node: GpuMachine) -> bool:
-    return (node.root / "etc/lsb-release").exists()
-
-
-def revision(node: GpuMachine) -> str:
-    return "ubuntu1" if is_ubuntu(node) else ""
-
-
-def put(path: str, text: str) -> Callable[[GpuMachine], None]:
-    """A damage: the file has this text."""
-
-    def damage(node: GpuMachine) -> None:
-        (node.root / path).write_text(text)
-
-    return damage
-
-
-def does(line: str) -> Callable[[GpuMachine], None]:
-    """A damage: somebody runs this as root."""
-
-    def damage(node: GpuMachine) -> None:
-        node.run(line)
-
-    return damage
-
-
-def library_removed(node: GpuMachine) -> None:
-    node.run(f"{BY_HAND} remove {'libnvidia-compute-580' if is_ubuntu(node) else 'nvidia-driver-cuda'}")
-
-
-def other_version(node: GpuMachine) -> None:
-    name = "nvidia-fabricmanager" if (node.root / "usr/bin/nv-fabricmanager").exists() else "nvidia-modprobe"
-    node.run(f"{BY_HAND} install {name}={OLD}-1{revision(node)}")
-
-
-def other_flavour(node: GpuMachine) -> None:
-    node.run(f"{BY_HAND} install {module(node, '-580', 'open' if flavour(node) == 'proprietary' else 'proprietary')}")
-
-
-def flavour(node: GpuMachine) -> str:
-    return (node.root / "usr/share/standin/module").read_text().split()[1]
-
-
-def module(node: GpuMachine, suffix: str, kind: str) -> str:
-    """The package of a kernel module; Ubuntu's names end with the branch up to 580."""
-    end = "-open" if kind == "open" else ""
-    return f"nvidia-dkms{suffix}{end}" if is_ubuntu(node) else f"nvidia-kernel{end}-dkms"
-
-
-def apt_at_work(node: GpuMachine) -> None:
-    """The locks that apt has while dpkg works for it."""
-    library_removed(node)
-    locks = "/var/lib/dpkg/lock-frontend /var/lib/dpkg/lock"
-    node.run(f"systemd-run --quiet python3 /usr/local/lib/standin/standin_apt.py {LOCKED_SECONDS} {locks}")
-
-
-def repositories_down(node: GpuMachine) -> None:
-    """For more requests than apt itself repeats."""
-    library_removed(node)
-    node.run("apt-get clean; rm -rf /var/lib/apt/lists; mkdir -p /var/lib/apt/lists/partial")
-    Server.refuses = REFUSED_REQUESTS
-
-
-DAMAGES: dict[str, Callable[[GpuMachine], None]] = {
-    "package-removed": library_removed,
-    "other-version-by-hand": other_version,
-    "other-flavour-by-hand": other_flavour,
-    "holds-lifted": does("apt-mark unhold $(apt-mark showhold)"),
-    "dcgm-3-installed": does(f"{BY_HAND} install datacenter-gpu-manager=1:3.3.9-1"),
-    "services-stopped": does("systemctl disable --now nvidia-dcgm nvidia-persistenced docker"),
-    "pin-edited": put("etc/apt/preferences.d/gpufleet-nvidia", "Package: *\nPin: version 610.*\nPin-Priority: 1001\n"),
-    "blacklist-removed": does("rm /etc/apt/apt.conf.d/52gpufleet-nvidia"),
-    "key-replaced": put("usr/share/keyrings/gpufleet-cuda.gpg", "no key"),
-    "foreign-source": put(
-        "etc/apt/sources.list.d/cuda-debian12-x86_64.list",
-        "deb [signed-by=/usr/share/keyrings/other.gpg] http://10.213.53.1:8099/compute/cuda/repos/debian12/x86_64/ /\n",
-    ),
-    "containers-edited": put("etc/cdi/nvidia.yaml", "cdiVersion: 0.7.0\n"),
-    "settings-edited": put("etc/docker/daemon.json", "{}"),
-    "apt-lock-held": apt_at_work,
-    "repositories-down": repositories_down,
-}
-
-
 def play(nodes: dict[str, GpuMachine], playbook: str = "gpu_node.yml", **settings: Any) -> Played:
     """Plays on all of them."""
-    return next(iter(nodes.values())).play(playbook, **settings)
+    first = next(iter(nodes.values()))
+    return first.play(playbook, **{"doca_ofed_key": first.keys[2].fingerprint, **settings})
 
 
 def said(played: Played, node: GpuMachine) -> str:
@@ -139,22 +66,55 @@ def ready(nodes: dict[str, GpuMachine]) -> bool:
     return all(node.ready["ready"] for node in nodes.values())
 
 
-def cells(round_: int, choices: Sequence[str]) -> dict[str, str]:
-    """What each scenario gets in a round: after all rounds everything, and after the first few each thing once."""
-    stride = -(-len(choices) // len(SCENARIOS))
-    return {name: choices[(round_ + stride * i) % len(choices)] for i, name in enumerate(SCENARIOS)}
+def cells(round_: int, choices: int) -> dict[str, int]:
+    """Which of so many choices each scenario gets in a round: after as many rounds, each of them."""
+    return {name: (round_ + i) % choices for i, name in enumerate(SCENARIOS)}
 
 
-@pytest.mark.parametrize("round_", range(len(DAMAGES)))
+def with_gpus(nodes: dict[str, GpuMachine]) -> list[GpuMachine]:
+    return [node for node in nodes.values() if has_gpus(node)]
+
+
+def all_kept(nodes: dict[str, GpuMachine]) -> dict[str, str]:
+    """In one table, so that a failed comparison shows the rows that differ."""
+    return {f"{name}: {what}": there for name, node in nodes.items() for what, there in kept(node).items()}
+
+
+def test_a_second_run_changes_nothing(nodes: dict[str, GpuMachine]) -> None:
+    again = play(nodes)
+
+    assert (again.code, again.changed) == (0, 0), again.output
+
+
+@pytest.mark.parametrize("round_", range(len(PAIRS)))
 def test_every_damage_is_healed_by_one_run(nodes: dict[str, GpuMachine], round_: int) -> None:
-    damages = cells(round_, list(DAMAGES))
-    for name, node in nodes.items():
-        DAMAGES[damages[name]](node)
+    """Two at a time, of packages and of settings: what puts the ones right writes nothing of the others."""
+    before, pairs = all_kept(nodes), cells(round_, len(PAIRS))
+    hit = {name: [each for each in PAIRS[pairs[name]] if DAMAGES[each].can_hit(node)] for name, node in nodes.items()}
+    for name, damages in hit.items():
+        for each in damages:
+            DAMAGES[each].do(nodes[name])
 
     healed = play(nodes)
 
-    assert healed.code == 0, f"{damages}: {healed.output}"
-    assert all(counts["changed"] > 0 for counts in healed.recap.values()), f"{damages}: {healed.output}"
+    assert healed.code == 0, f"{hit}: {healed.output}"
+    assert all_kept(nodes) == before, hit
+    assert all(healed.recap[nodes[name].name]["changed"] > 0 for name, damages in hit.items() if damages), hit
+    assert ready(nodes)
+
+
+def test_a_run_that_lost_its_connection_is_finished_by_the_next(nodes: dict[str, GpuMachine]) -> None:
+    before, chance = all_kept(nodes), random.Random(SEED)
+    for node in nodes.values():
+        remove_package(node)
+        task = chance.randint(1, TASKS[has_gpus(node)])
+        node.run(f"systemd-run --quiet python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")
+
+    broken, healed = play(nodes), play(nodes)
+
+    assert all(counts["unreachable"] == 1 for counts in broken.recap.values()), broken.output
+    assert healed.code == 0, healed.output
+    assert all_kept(nodes) == before
     assert ready(nodes)
 
 
@@ -183,39 +143,42 @@ def full_archives(node: GpuMachine) -> Iterator[None]:
         node.run(f"umount {place}")
 
 
-FULL: dict[str, tuple[Callable[[GpuMachine], AbstractContextManager[None]], str, str]] = {
-    "root": (
+FULL: tuple[tuple[Callable[[GpuMachine], AbstractContextManager[None]], str, str], ...] = (
+    (
         full_root,
         "disk: 0.0 GiB free at /var/lib/gpufleet, needs at least 0.5 GiB: free some or choose a larger disk",
         "No space left on device",
     ),
-    "archives": (full_archives, "0.0 MiB are free at /var/cache/apt/archives: free some", "not ready"),
-}
+    (full_archives, "0.0 MiB are free at /var/cache/apt/archives: free some", "not ready"),
+)
 
 
 @pytest.mark.parametrize("round_", range(len(FULL)))
 def test_a_full_disk_is_named_in_one_line_and_a_run_with_room_again_heals(
     nodes: dict[str, GpuMachine], round_: int
 ) -> None:
-    disks = cells(round_, list(FULL))
+    disks, before = cells(round_, len(FULL)), all_kept(nodes)
     with ExitStack() as full:
         for name, node in nodes.items():
-            library_removed(node)
+            remove_package(node)
             full.enter_context(FULL[disks[name]][0](node))
         refused, checked = play(nodes), play(nodes, "verify.yml")
     healed = play(nodes)
 
-    for name, disk in disks.items():
-        assert FULL[disk][1] in said(refused, nodes[name]), refused.output
-        assert FULL[disk][2] in said(checked, nodes[name]), checked.output
+    for name, node in nodes.items():
+        _, told, found = FULL[disks[name]]
+        assert told in said(refused, node), refused.output
+        assert found in said(checked, node) or not has_gpus(node), checked.output  # a head works without its package
     assert healed.code == 0, healed.output
+    assert all_kept(nodes) == before
     assert ready(nodes)
 
 
 def test_a_driver_of_another_branch_gives_way_and_the_nodes_are_rebooted_only_when_allowed(
     nodes: dict[str, GpuMachine],
 ) -> None:
-    for node in nodes.values():
+    before = all_kept(nodes)
+    for node in with_gpus(nodes):
         library = ["libnvidia-compute"] if is_ubuntu(node) else ["nvidia-driver-cuda", "libnvidia-ml1"]
         names = [*library, module(node, "", flavour(node)), "nvidia-persistenced"]
         node.run(f"{BY_HAND} install {' '.join(f'{name}={NEW}-1{revision(node)}' for name in names)}")
@@ -224,24 +187,25 @@ def test_a_driver_of_another_branch_gives_way_and_the_nodes_are_rebooted_only_wh
     refused = play(nodes, nvidia_driver_may_reboot=False)
     allowed = play(nodes)
 
-    for node in nodes.values():
-        assert f"{NEW} is loaded and 580.178.04 installed: drain the node and" in said(refused, node)
+    for node in with_gpus(nodes):
+        assert f"{NEW} is loaded and 580.178.04 installed: drain the node and" in said(refused, node), refused.output
     assert allowed.code == 0, allowed.output
+    assert all_kept(nodes) == before
     assert ready(nodes)
 
 
 def test_packages_do_not_change_under_a_running_job(nodes: dict[str, GpuMachine]) -> None:
-    for node in nodes.values():
+    for node in with_gpus(nodes):
         node.run("apt-mark unhold nvidia-modprobe")
         node.run(f"{BY_HAND} install nvidia-modprobe={OLD}-1{revision(node)}")
         node.computes(1)
 
     refused = play(nodes)
-    for node in nodes.values():
+    for node in with_gpus(nodes):
         node.computes()
     healed = play(nodes)
 
-    for node in nodes.values():
+    for node in with_gpus(nodes):
         assert "busy: process 1 computes on a GPU, and nvidia-modprobe must change" in said(refused, node)
     assert healed.code == 0, healed.output
 

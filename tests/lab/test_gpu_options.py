@@ -45,7 +45,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     for lock in locks.values():
         lock.write_text(lock.read_text().replace(site.as_uri(), "file:///srv/wheels"))
     return {
-        "doca_ofed_source": f"http://{GATEWAY}:{PORT}/doca",
         "mounts_ossfs_source": f"http://{GATEWAY}:{PORT}/installers",
         "mounts_ossfs_sha256": hashlib.sha256(nvidia_packages.ossfs(OSSFS).deb()).hexdigest(),
         "container_toolkit_engine": "containerd",
