@@ -1,8 +1,8 @@
 """Run on a node as root: makes the file systems of /etc/gpufleet/disks.json from the node's own disks, and mounts them.
 
-look: prints {"lacking","programs"}: the mounts that are not there, and the programs that are missing, of all that making
-any of them needs: the next boot may make it anew. make: makes those that are not there. A disk that holds anything is
-taken as it is, or refused: it is never formatted.
+look: prints {"lacking","programs"}: the mounts that are not there, and the programs that are missing, of all that
+making any of them needs: the next boot may make it anew. make: makes those that are not there. A disk that holds
+anything is taken as it is, or refused: it is never formatted.
 Encrypted disks are opened with a key that the node makes for itself and keeps where only root reads it: it protects
 disks that leave the machine, not a machine that is stolen whole.
 Sources: mdadm(8), cryptsetup-luksFormat(8), blkid(8); EC2 User Guide, "RAID configuration on Linux".

@@ -16,6 +16,9 @@ import time
 from pathlib import Path
 
 LOCK, LOCK_SECONDS = "/var/lib/apt/lists/lock", 300
+DOWN, DOWN_SECONDS = re.compile("  50[0-9]  |Could not connect to|Temporary failure resolving"), 60
+# The repeats are ours and not apt's own: apt 2.6.1, answered with 503, was seen to wait for ever.
+UPDATE = ("update", "--quiet", "--option", "APT::Update::Error-Mode=any", "--option", "Acquire::Retries=0")
 # What `apt-cache show` tells of a package → the folder that takes it, and its unit in bytes.
 TAKEN = {"Size": ("/var/cache/apt/archives", 1), "Installed-Size": ("/usr", 1024)}
 MIB = 1024**2
@@ -32,12 +35,18 @@ def apt_get(*arguments):
 
 def read_lists():
     """Reads the package lists anew; the errors. apt waits for no other apt here, and at the first boot there is one."""
-    until = time.monotonic() + LOCK_SECONDS
+    began = time.monotonic()
     while True:
-        _, errors = apt_get("update", "--quiet", "--option", "APT::Update::Error-Mode=any")
-        if not any(LOCK in error for error in errors) or time.monotonic() > until:
+        _, errors = apt_get(*UPDATE)
+        if time.monotonic() - began >= patience(errors):
             return errors
         time.sleep(5)  # no event tells that a lock is free, and to wait in line for it would take it from apt
+
+
+def patience(errors):
+    """The seconds in which they may pass by themselves."""
+    told = "\n".join(errors)
+    return LOCK_SECONDS if LOCK in told else DOWN_SECONDS if DOWN.search(told) else 0
 
 
 def offered(name):
