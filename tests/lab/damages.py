@@ -11,7 +11,7 @@ from pathlib import Path
 from gpu_machines import GATEWAY, PORT, GpuMachine
 
 OLD = "580.126.20"
-LOCKED_SECONDS = 120  # longer than a play of all needs to come to the packages
+LOCKED_SECONDS = 15  # after somebody has asked for them
 REFUSED_REQUESTS = 20  # more than apt repeats by itself
 NVIDIAS = f"http://{GATEWAY}:{PORT}/compute/cuda/repos/debian12/x86_64/"
 BY_HAND = "apt-get -qq -y --allow-downgrades --allow-change-held-packages -o APT::Ignore-Hold=true"
