@@ -51,6 +51,6 @@ def counters(seed: int, step: int, indices: Indices, stream: int = 0) -> npt.NDA
 
 
 def drawn(seed: int, step: int, index: int) -> int:
-    """63 random bits as a function of (seed, step, index): for one sample a tenth of what `counters` takes."""
+    """63 random bits as a function of (seed, step, index); for one sample `counters` would take longer."""
     told = hashlib.blake2b(struct.pack("<3Q", seed, step, index), digest_size=8).digest()
     return int.from_bytes(told, "little") >> 1

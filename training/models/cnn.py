@@ -36,8 +36,8 @@ class Cnn(nn.Module):
         weight = self.classifier.weight
         if features.is_contiguous() or type(weight) is not nn.Parameter:  # or one that is cut over ranks
             return self.classifier(features.flatten(1))
-        # channels last: the few weights are put in the features' order, which costs a sixth less of a step than to put
-        # the many features, and their gradients, in the weights' order
+        # channels last: putting the few weights in the features' order takes less than putting the many features, and
+        # their gradients, in the weights' order
         weight = weight.view(-1, *features.shape[1:]).permute(0, 2, 3, 1).flatten(1)
         return functional.linear(features.permute(0, 2, 3, 1).flatten(1), weight, self.classifier.bias)
 
