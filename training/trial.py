@@ -26,9 +26,9 @@ from training.precision import Precision
 from training.result import replace_text
 
 SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
-PASS_SECONDS = 0.1  # of a pass: the batch is cut to what takes so long
 ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
-ROUNDS = 5  # in which the modes that are left take turns
+ROUNDS = 3  # in which the modes that are left take turns
+GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
 SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes no turns
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # instructions of x86 and Arm; emulated it is never faster
@@ -101,11 +101,13 @@ def trial(
 ) -> list[float]:
     """Least seconds of a forward and backward pass in each mode; infinite for one that was not reached.
 
-    The plain mode is first, so when time runs out nothing slower is chosen. The batch grows from a sample or two as far
-    as a pass takes PASS_SECONDS; where that first pass takes longer than SECONDS, it is all of the trial, and the plain
-    mode stays. The model is not touched: a copy is tried.
+    The plain mode is first, so when time runs out nothing slower is chosen. Which mode is the faster changes with the
+    batch, so it grows from a sample or two towards the job's own as far as every mode has time for its passes; where
+    the first pass takes longer than SECONDS, it is all of the trial, and the plain mode stays. The model is not
+    touched: a copy is tried.
     """
     end = time.monotonic() + SECONDS
+    longest = SECONDS / len(modes) / (2 + ROUNDS)  # of a pass: two for a look, then the rounds
     tried = deepcopy(model)
     least = dict.fromkeys(modes, inf)
 
@@ -119,11 +121,13 @@ def trial(
         """Seconds of a second pass: the first warms up, since kernels are chosen and memory is taken."""
         return run(mode, count, run(mode, count, expected))
 
-    count, most = 0, 1 if len(inputs) == 1 or inputs.shape[-1] >= ONE_ALONE else 2
-    while most >= 2 * count:
-        count = most
-        least[PLAIN] = look(PLAIN, count, 0)
-        most = min(len(inputs), int(count * PASS_SECONDS / least[PLAIN]))
+    count, before, most = 0, 0.0, 1 if len(inputs) == 1 or inputs.shape[-1] >= ONE_ALONE else 2
+    while most >= GROWTH * count:
+        least[PLAIN] = look(PLAIN, most, 0)
+        took = min(least[PLAIN], longest)
+        a_sample = max(took - before, took / 4) / (most - count)  # a pass has a cost of its own besides its samples'
+        count, before = most, took
+        most = min(len(inputs), count + int((longest - took) / a_sample))
     for mode in modes[1:]:
         least[mode] = look(mode, count, 2 * least[PLAIN])
     left = [mode for mode in modes if least[mode] <= SLOWER * least[PLAIN]]

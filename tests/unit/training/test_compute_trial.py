@@ -90,10 +90,11 @@ def test_a_model_too_slow_for_the_trial_stays_in_the_plain_mode(machine: Callabl
     assert chosen(MODES, seconds) == PLAIN
 
 
-def test_a_device_whose_passes_all_take_as_long_is_tried_with_the_whole_batch(
-    machine: Callable[..., tuple[list[float], float]],
+@pytest.mark.parametrize(("fixed", "a_sample"), [(0.01, 0.0001), (0.05, 0.001), (0.0, 0.0018)])
+def test_a_batch_that_time_is_left_for_is_tried_as_a_whole(
+    fixed: float, a_sample: float, machine: Callable[..., tuple[list[float], float]]
 ):
-    assert machine(0.0001, fixed=0.01)[0][0] == pytest.approx(0.01 + 64 * 0.0001)
+    assert machine(a_sample, fixed=fixed)[0][0] == pytest.approx(fixed + 64 * a_sample)
 
 
 def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: Callable[..., Job]):
