@@ -86,8 +86,8 @@ def read(path: Path) -> Mode | None:
 def candidates(device: torch.device, *, images: bool) -> list[Mode]:
     """The modes worth trying: the plain one first, then in the order of their prospects, since time may run out."""
     if device.type == "cuda":
-        half = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-        computes = [half, "tf32", "fp32"]
+        ampere = torch.cuda.is_bf16_supported(including_emulation=False)  # or newer: bf16 and TF32 came together
+        computes = ["bf16", "tf32", "fp32"] if ampere else ["fp16", "fp32"]
     else:
         able = torch.cpu.get_capabilities()
         computes = ["fp32", *(["bf16"] if any(able.get(name) for name in CPU_BF16) else [])]

@@ -114,6 +114,13 @@ def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(monkeypatc
     assert computes(avx2=True, avx512_bf16=True, amx_bf16=False) == {"fp32", "bf16"}
 
 
+@pytest.mark.parametrize(("ampere", "computes"), [(True, {"bf16", "tf32", "fp32"}), (False, {"fp16", "fp32"})])
+def test_only_numbers_that_a_gpu_has_are_tried(ampere: bool, computes: set[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: ampere)
+
+    assert {mode.compute for mode in candidates(torch.device("cuda"), images=True)} == computes
+
+
 def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
     job = small("precision.compute=auto", "steps=4")
     monkeypatch.setattr(trial, "chosen", lambda modes, seconds: BF16)
