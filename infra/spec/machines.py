@@ -115,10 +115,14 @@ class MachineNodes(Section):
     @model_validator(mode="after")
     def _disks_differ(self) -> MachineNodes:
         owners: dict[str, str] = {}
-        for d, disks in enumerate(self.disks):
-            for i, device in enumerate(disks.devices):
-                if (owner := owners.setdefault(device, disks.name)) != disks.name:
-                    raise Contradiction([(("disks", d, "devices", i), f"{device} is one of {owner} already")])
+        mistakes = [
+            (("disks", d, "devices", i), f"{device} is one of {owner} already")
+            for d, disks in enumerate(self.disks)
+            for i, device in enumerate(disks.devices)
+            if (owner := owners.setdefault(device, disks.name)) != disks.name
+        ]
+        if mistakes:
+            raise Contradiction(mistakes)
         return self
 
     @model_validator(mode="after")
