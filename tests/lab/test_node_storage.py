@@ -74,9 +74,10 @@ def test_local_disks_are_one_stripe_and_kept_ones_are_encrypted(node: GpuMachine
 def test_everything_is_mounted_with_its_options(node: GpuMachine) -> None:
     for path in ("/scratch", "/kept", "/data", "/srv/all-runs", "/more"):
         node.run(f"mountpoint --quiet {path}")
-    options = (node.root / "var/lib/standin/content/a.options").read_text()
-    assert "allow-delete" in options
-    assert "uid=1000" in options
+    said = {name: (node.root / f"var/lib/standin/content/{name}.options").read_text() for name in "abc"}
+    assert {"allow-delete", "uid=1000"} <= set(said["a"].split(","))
+    assert {"vfs_cache_mode=full", "cache_dir=/var/cache/gpufleet-mounts"} <= set(said["b"].split(","))
+    assert {"use_cache=/var/cache/gpufleet-mounts", "allow_other"} <= set(said["c"].split(","))
 
 
 def test_a_second_run_changes_nothing(node: GpuMachine) -> None:
