@@ -28,11 +28,8 @@ PORT = 8099
 GATEWAY, CIDR = "10.213.53.1", "10.213.53.0/24"
 BOOT_AT_ONCE = 4
 HERE = Path(__file__).parent
-UBUNTU = {
-    "usr/lib/os-release": 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nVERSION="24.04 LTS (Noble)"\n'
-    "VERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n",
-    "etc/lsb-release": "DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE=24.04\nDISTRIB_CODENAME=noble\n",
-}
+UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
+RELEASES = {"debian13": "trixie"}  # those with a tree of their own
 HARDWARE = """[Unit]
 DefaultDependencies=no
 After=local-fs.target
@@ -147,7 +144,7 @@ def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]
     """Booted machines, gpu-1 and so on, each with its GPUs, and nothing of them afterwards."""
     site = folder / "site"
     site.mkdir()
-    specs = [asked(site, number) for number in range(1, len(hardware) + 1)]
+    specs = [asked(site, number, RELEASES.get(each.distribution)) for number, each in enumerate(hardware, 1)]
     keys = tuple(apt_repository.Key(name) for name in ("cuda", "toolkit", "archive"))
     repositories = folder / "repositories"
     for distribution in {each.distribution for each in hardware}:
@@ -174,12 +171,21 @@ def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]
             key.close()
 
 
-def asked(site: Path, number: int) -> NodeSpec:
-    """A machine of the lab's network by its number."""
+def asked(site: Path, number: int, release: str | None) -> NodeSpec:
+    """A machine of the lab's network by its number, on this computer's release or another."""
     environment = str(Path(sys.executable).parents[1])
-    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(), "environment": environment}
+    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(release), "environment": environment}
     address, name = GATEWAY.removesuffix(".1") + f".{10 + number}", f"gpu-{number}"
     return NodeSpec(site=site, name=name, address=address, port=22, public_keys=(), storage={}, machine=ground)
+
+
+def disguise(version: str, codename: str) -> dict[str, str]:
+    """The files by which a release of Ubuntu is known."""
+    return {
+        "usr/lib/os-release": f'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="{version}"\n'
+        f'VERSION="{version} LTS"\nVERSION_CODENAME={codename}\nUBUNTU_CODENAME={codename}\n',
+        "etc/lsb-release": f"DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE={version}\nDISTRIB_CODENAME={codename}\n",
+    }
 
 
 def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
@@ -222,7 +228,7 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
         "usr/share/keyrings/archive.asc": archive.public.decode(),
         "etc/apt/sources.list.d/archive.sources": f"Types: deb\nURIs: http://{GATEWAY}:{PORT}/archive/\nSuites: /\n"
         "Signed-By: /usr/share/keyrings/archive.asc\n",
-        **(UBUNTU if hardware.distribution == "ubuntu2404" else {}),
+        **(disguise(*UBUNTUS[hardware.distribution]) if hardware.distribution in UBUNTUS else {}),
     }
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -38,10 +38,13 @@ LEASH = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--for
 NEEDED_BYTES = 600 << 20
 
 
-def name() -> str:
-    """The tree's name: another release or another list of packages is another tree."""
+def name(release: str | None = None) -> str:
+    """The tree's name: another release or another list of packages is another tree.
+
+    release: another than this computer's, where the shared interpreter must find its libraries, too.
+    """
     recipe = hashlib.sha256("\n".join((*PACKAGES, *OPTIONS)).encode()).hexdigest()[:8]
-    return f"base-{suite() or 'unknown'}-{recipe}"
+    return f"base-{release or suite() or 'unknown'}-{recipe}"
 
 
 def tree(name: str) -> Path:
@@ -83,10 +86,10 @@ def ready(name: str) -> Path:
 
 
 def _build(place: Path) -> None:
-    release, part, began = suite(), place.with_name(place.name + ".part"), time.monotonic()
+    release, part, began = place.name.split("-")[1], place.with_name(place.name + ".part"), time.monotonic()
     print(f"building the base tree of the machines ({release}), once; about a minute", file=sys.stderr, flush=True)
     wanted = f"--include={','.join(PACKAGES)}"
-    command = [*LEASH, "mmdebstrap", "--quiet", *OPTIONS, wanted, str(release), part, mirror()]
+    command = [*LEASH, "mmdebstrap", "--quiet", *OPTIONS, wanted, release, part, mirror()]
     answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if answer.returncode:
         shutil.rmtree(part, ignore_errors=True)
