@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-STREAMS = 16  # of random bits that a step has
+STREAMS = 18  # of random bits that a step has: augment.py has ten, RandAugment one for each of up to 8 operations
 Indices = npt.NDArray[np.int64]
 
 

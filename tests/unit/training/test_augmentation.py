@@ -31,6 +31,7 @@ EVERYTHING = {
     "shift": Augment(shift=2),
     "colour": Augment(brightness=0.4, contrast=0.4, saturation=0.4),
     "randaugment": Augment(randaugment=2, magnitude=0.5),
+    "as many operations as may be": Augment(randaugment=8, magnitude=0.2),
     "mixup": Augment(mixup=0.2),
     "cutmix": Augment(cutmix=1.0),
     "all": Augment(shift=1, flip=True, warp=0.1, randaugment=1, brightness=0.2, mixup=0.2, cutmix=1.0),
