@@ -70,6 +70,8 @@ class Job:
         if isinstance(self.parallel, Ddp) and self.parallel.compress == "powersgd" and self.precision.compute == "fp16":
             yield "precision.compute", "fp16 leaves steps out, which powersgd would carry on for ever; use bf16"
         if isinstance(self.parallel, LocalSgd):
+            if self.precision.compute == "fp16":
+                yield "precision.compute", "fp16 leaves steps out, which each rank of localsgd would do alone; use bf16"
             yield from self.between_averages(self.parallel.every)
             if self.optimizer.ema:
                 yield "optimizer.ema", "excludes parallel.kind = localsgd: between its averages ranks differ"

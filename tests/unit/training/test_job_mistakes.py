@@ -156,6 +156,11 @@ MISTAKES = {
         "lr = 0.1\n[parallel]\ncompress = 'powersgd'\n[precision]\ncompute = 'fp16'",
         "job.toml:13 precision.compute: fp16 leaves steps out",
     ),
+    "steps left out by a rank alone": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[precision]\ncompute = 'fp16'",
+        "job.toml:13 precision.compute: fp16 leaves steps out, which each rank of localsgd",
+    ),
     "an average of local weights": (
         "lr = 0.1",
         "lr = 0.1\nema = 0.9\n[parallel]\nkind = 'localsgd'",
