@@ -59,14 +59,16 @@ class MuonAndAdamW(torch.optim.Optimizer):
         super().__init__([group for part in self._parts for group in part.param_groups], {})
         for group in self.param_groups:
             group["factor"] = group["lr"] / wanted.lr
-        self._share()
 
     def _share(self) -> None:
-        """The parts work on this optimizer's own groups and state."""
-        groups = iter(self.param_groups)
+        """The parts work on this optimizer's own state and groups, each on those that have its keys."""
         for part in self._parts:
-            part.param_groups = [next(groups) for _ in part.param_groups]
+            part.param_groups = [group for group in self.param_groups if part.defaults.keys() <= group.keys()]
             part.state = self.state
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        self._share()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)

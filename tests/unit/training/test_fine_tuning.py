@@ -157,6 +157,24 @@ def test_muon_takes_the_matrices_inside_and_adamw_the_rest():
     assert [group["lr"] for group in rest] == pytest.approx([0.005, 0.005])
 
 
+def test_a_group_that_is_split_stays_with_its_part():
+    """As ranks of tensor parallelism split them, whose cut parameters need groups of their own."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    optimizer = build(Muon(lr=0.1, adamw_lr=0.01), model)
+    for group in list(optimizer.param_groups):
+        first, second = group["params"]
+        group["params"] = [first]
+        optimizer.add_param_group({**group, "params": [second]})
+    optimizer.load_state_dict(optimizer.state_dict())
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+
+    assert not any(map(torch.equal, before, model.parameters()))
+
+
 def test_muon_resumes_to_the_same_bits(small: Callable[..., Job]):
     table = "data={kind='synthetic-text', global_batch=8, samples=64, held_out=8, length=16}"
     settings = (table, "model={kind='gpt', layers=1, heads=2, width=8}", "optimizer={kind='muon', lr=0.01, ema=0.9}")
