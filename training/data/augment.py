@@ -85,8 +85,7 @@ def coloured(images: Tensor, draw: Draw, indices: Indices, wanted: Augment) -> T
     if wanted.brightness:
         images = images * factors(draw, BRIGHTNESS, indices, wanted.brightness, images)
     if wanted.contrast:
-        middle = grey(images).mean(dim=(1, 2, 3), keepdim=True)
-        images = torch.lerp(middle, images, factors(draw, CONTRAST, indices, wanted.contrast, images))
+        images = torch.lerp(mean_grey(images), images, factors(draw, CONTRAST, indices, wanted.contrast, images))
     if wanted.saturation:
         pale = grey(images).expand_as(images)
         images = torch.lerp(pale, images, factors(draw, SATURATION, indices, wanted.saturation, images))
@@ -105,6 +104,12 @@ def grey(images: Tensor) -> Tensor:
         return images.mean(dim=1, keepdim=True)
     weights = torch.tensor([0.299, 0.587, 0.114], device=images.device).view(3, 1, 1)
     return (images * weights).sum(dim=1, keepdim=True)
+
+
+def mean_grey(images: Tensor) -> Tensor:
+    """Of each image: [images, 1, 1, 1]. Row by row: the sum over one large image torch would cut among its threads, and
+    its last bits would hang on how many those are."""
+    return grey(images).mean(dim=3, keepdim=True).mean(dim=2, keepdim=True)
 
 
 def shifted(images: Tensor, draw: Draw, indices: Indices, most: int) -> Tensor:

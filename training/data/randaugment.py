@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.data.augment import RANDAUGMENT, Draw, grey, mapped
+from training.data.augment import RANDAUGMENT, Draw, grey, mapped, mean_grey
 from training.data.order import Indices
 
 # at magnitude 1, as in the paper: degrees of a turn, slant, share of the image's side, factor around 1
@@ -69,7 +69,7 @@ def brightness(images: Tensor, strength: Tensor) -> Tensor:
 
 
 def contrast(images: Tensor, strength: Tensor) -> Tensor:
-    return torch.lerp(grey(images).mean(dim=(1, 2, 3), keepdim=True), images, factor(strength))
+    return torch.lerp(mean_grey(images), images, factor(strength))
 
 
 def colour(images: Tensor, strength: Tensor) -> Tensor:

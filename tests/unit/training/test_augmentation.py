@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from training.data.augment import Draw, augmented, coloured, flipped
+from training.data.augment import Draw, augmented, coloured, flipped, mean_grey
 from training.data.images import Images
 from training.data.mixing import beta
 from training.data.randaugment import OPERATIONS, operated
@@ -48,6 +48,20 @@ def test_an_image_does_not_depend_on_its_batch(name: str, images: Images):
     assert torch.allclose(together[17:18].float(), alone.float(), atol=1e-3)
     assert torch.allclose(targets[17:18].float(), alone_targets.float(), atol=1e-6)
     assert not torch.equal(together.float(), images.images[10:40].float())
+
+
+def test_one_large_image_has_the_same_bits_however_many_threads_compute():
+    pixels = torch.rand(20, 3, 256, 256, generator=torch.Generator().manual_seed(1)) * 255
+    threads = torch.get_num_threads()
+
+    def means(of: int) -> list[float]:
+        torch.set_num_threads(of)
+        return [mean_grey(image[None]).item() for image in pixels]
+
+    try:
+        assert means(1) == means(2)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_half_of_the_images_are_mirrored(images: Images):
