@@ -105,11 +105,15 @@ class Beside:
 
 @contextmanager
 def made(make: Callable[[int], T], steps: range, workers: int) -> Iterator[Iterator[T]]:
-    """What `make` gives for these steps, by so many threads ahead of time."""
+    """What `make` gives for these steps, by so many threads ahead of time.
+
+    Each computes alone: OpenMP would give it a team of threads of its own, and where teams have more threads than there
+    are cores, those of the loop's own team go to sleep between any two operations.
+    """
     if workers == 0:
         yield map(make, steps)
         return
-    with ThreadPoolExecutor(workers, thread_name_prefix="batches") as pool:
+    with ThreadPoolExecutor(workers, "batches", initializer=torch.set_num_threads, initargs=(1,)) as pool:
         yield prepared(pool, make, steps, workers)
         pool.shutdown(cancel_futures=True)
 

@@ -14,7 +14,7 @@ import torch
 from training.config import Augment, Synthetic
 from training.data import mnist5k, synthetic
 from training.data.augment import Draw, shifted, warped
-from training.data.batches import Batches, ahead
+from training.data.batches import Batches, ahead, made
 from training.data.images import DataError, ImageSet
 
 
@@ -130,6 +130,17 @@ def test_threads_prepare_the_same_batches_in_the_same_order():
     with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
         for mine, theirs in zip(plain, threaded, strict=True):
             assert torch.equal(mine[0].inputs, theirs[0].inputs)
+
+
+def test_threads_that_prepare_batches_compute_alone_beside_the_loops_team():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        with made(lambda step: torch.get_num_threads(), range(4), 2) as found:
+            assert [*found] == [1, 1, 1, 1]
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_batches_for_a_gpu_are_made_on_a_stream_of_their_own_which_the_loops_stream_waits_for(
