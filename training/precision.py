@@ -50,7 +50,9 @@ def unsupported(compute: str, device: torch.device) -> str | None:
     """Why the device cannot compute so, and what to use instead."""
     if compute == "tf32" and device.type != "cuda":
         return "tf32 needs a CUDA device; use fp32 or bf16"
-    if compute == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        name = torch.cuda.get_device_name(device)
-        return f"bf16 needs a GPU of compute capability 8.0 (A100) or later, which {name} is not; use fp16 or fp32"
-    return None
+    if compute not in ("bf16", "tf32") or device.type != "cuda":
+        return None
+    if torch.cuda.is_bf16_supported(including_emulation=False):  # TF32 came with it
+        return None
+    name = torch.cuda.get_device_name(device)
+    return f"{compute} needs a GPU of compute capability 8.0 (A100) or later, which {name} is not; use fp16 or fp32"

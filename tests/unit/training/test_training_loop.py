@@ -199,15 +199,15 @@ def test_a_step_whose_fp16_gradients_overflow_is_left_out_and_the_scale_halved(
     optimizer = torch.optim.SGD([weight], lr=0.1)
 
     precision.backward(weight.sum() * 1e38)
-    overflowed = not bool(weight.grad.isfinite().all()) if weight.grad is not None else False
+    assert weight.grad is not None
+    assert not weight.grad.isfinite().all()
     precision.step(optimizer, clip_norm)
-    left_out, halved = weight.tolist(), precision.scaler.get_scale()
+    assert (weight.tolist(), precision.scaler.get_scale()) == ([1.0, 1.0], 2.0**15)
+
     optimizer.zero_grad()
     precision.backward(weight.sum())
     precision.step(optimizer, clip_norm)
 
-    assert overflowed
-    assert (left_out, halved) == ([1.0, 1.0], 2.0**15)
     assert weight.tolist() == pytest.approx([0.9, 0.9] if not clip_norm else [1 - 0.1 / 2**0.5] * 2)
 
 
@@ -227,13 +227,14 @@ def test_what_is_built_once_is_spared_the_garbage_collector_while_the_run_lasts(
     assert gc.get_freeze_count() == 0
 
 
-def test_bf16_is_refused_on_a_gpu_without_it(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("compute", ["bf16", "tf32"])
+def test_what_a_gpu_only_emulates_is_refused(compute: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: including_emulation)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "Tesla T4")
-    told = r"precision\.compute: bf16 needs a GPU of .* 8\.0 \(A100\) or later, which Tesla T4 is not; use fp16 or fp32"
+    told = rf"precision\.compute: {compute} needs a GPU of .* 8\.0 \(A100\) or later, which Tesla T4 is not; use fp16"
 
     with pytest.raises(JobError, match=told):
-        Precision(small(), torch.device("cuda"), "bf16")
+        Precision(small(), torch.device("cuda"), compute)
 
 
 def test_saves_by_the_clock(small: Callable[..., Job]):
