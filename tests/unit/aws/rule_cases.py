@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from clusters import HEAD, KEY, SSH, group
 
 Changes = Mapping[str, str | None]
-
 TWO_ZONES = {"zone": None, "zones": "[us-east-1a, us-east-1b]"}
 RESERVED, BLOCK = "{kind: reservation, id: cr-0123456789abcdef0}", "{kind: block, id: cr-0123456789abcdef0}"
 MEANT = "buy cb-0123456789abcdef0 for at most 40000 USD, never refunded"
