@@ -27,9 +27,9 @@ def keys() -> Iterator[tuple[Key, Key]]:
         key.close()
 
 
-def put(source: bytes, fingerprint: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def put(source: bytes, fingerprint: str, folder: Path, file: str = "ring.gpg") -> subprocess.CompletedProcess[str]:
     (folder / "key.pub").write_bytes(source)
-    wanted = {"url": (folder / "key.pub").as_uri(), "fingerprint": fingerprint, "file": str(folder / "ring.gpg")}
+    wanted = {"url": (folder / "key.pub").as_uri(), "fingerprint": fingerprint, "file": str(folder / file)}
     command = [sys.executable, SCRIPT, json.dumps([wanted])]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -42,6 +42,26 @@ def test_the_right_key_is_put_in_place_once(keys: tuple[Key, Key], tmp_path: Pat
     assert (second.returncode, second.stdout) == (0, "")
     told = subprocess.run(["gpg", "--show-keys", tmp_path / "ring.gpg"], capture_output=True, text=True, check=True)
     assert keys[0].fingerprint in told.stdout
+
+
+def test_a_key_for_rpm_keeps_its_armor_and_nothing_that_stands_behind_it(keys: tuple[Key, Key], tmp_path: Path) -> None:
+    right, wrong = keys
+    first = put(right.public + wrong.public, right.fingerprint, tmp_path, "ring.asc")
+    again = put(right.public + wrong.public, right.fingerprint, tmp_path, "ring.asc")
+
+    assert (first.returncode, again.stdout) == (0, ""), first.stderr
+    assert (tmp_path / "ring.asc").read_bytes() == right.public
+
+
+@pytest.mark.parametrize("armored", [True, False])
+def test_no_other_key_is_put_in_place_for_rpm(keys: tuple[Key, Key], tmp_path: Path, armored: bool) -> None:
+    right, wrong = keys
+    source = wrong.public if armored else binary(right.public)
+
+    refused = put(source, right.fingerprint, tmp_path, "ring.asc")
+
+    assert "the mirror is wrong, or the key was rotated" in refused.stderr
+    assert not (tmp_path / "ring.asc").exists()
 
 
 def test_a_rotated_key_takes_the_place_of_the_old_one(keys: tuple[Key, Key], tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Run on a node as root: puts signing keys in place, and prints the files that changed, one a line.
 
 Argument: a JSON list of {"url","fingerprint","file"}. A key is taken by its whole fingerprint (RFC 9580, section 5.5.4:
-SHA-1 of the public key packet) and by nothing else, and a file with any other primary key in it is refused.
+SHA-1 of the public key packet) and by nothing else, and a file with any other primary key in it is refused. A file
+whose name ends with .asc keeps its ASCII armor: rpm takes keys in no other form.
 """
 
 import base64
@@ -12,16 +13,23 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+BEGIN, END = b"-----BEGIN", b"-----END PGP PUBLIC KEY BLOCK-----"
 PUBLIC_KEY = 6
 SECONDS = 60
 
 
 def binary(data):
     """A key without its ASCII armor."""
-    if not data.startswith(b"-----BEGIN"):
+    if not data.startswith(BEGIN):
         return data
     body = data.split(b"\n\n", 1)[1].split(b"\n=", 1)[0]
     return base64.b64decode(body.split(b"\n-----END", 1)[0])
+
+
+def first_block(data):
+    """The armor that `binary` has read, and nothing that may stand behind it. Empty without one."""
+    block, end, _ = data.partition(END)
+    return block + end + b"\n" if data.startswith(BEGIN) and end else b""
 
 
 def packets(data):
@@ -48,9 +56,14 @@ def fingerprints(data):
             yield hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body).hexdigest().upper()
 
 
+def wanted_form(data, key):
+    return first_block(data) if key["file"].endswith(".asc") else binary(data)
+
+
 def is_right(data, key):
+    """Whether a file in its wanted form is this key."""
     try:
-        return list(fingerprints(data)) == [key["fingerprint"].upper()]
+        return data == wanted_form(data, key) and list(fingerprints(binary(data))) == [key["fingerprint"].upper()]
     except IndexError:  # no OpenPGP
         return False
 
@@ -58,9 +71,10 @@ def is_right(data, key):
 def fetched(key):
     try:
         with urllib.request.urlopen(key["url"], timeout=SECONDS) as answer:
-            data = binary(answer.read())
+            data = answer.read()
     except (urllib.error.URLError, TimeoutError) as error:
         sys.exit(f"key: {key['url']}: {getattr(error, 'reason', error)}: check the mirror")
+    data = wanted_form(data, key)
     if not is_right(data, key):
         sys.exit(f"key: {key['url']} is not {key['fingerprint']}: the mirror is wrong, or the key was rotated")
     return data
