@@ -23,7 +23,7 @@ from infra.catalog.rows import Gpu
 
 # NVIDIA data centre driver documentation, supported drivers (read 2026-11-21).
 BRANCH_ENDS = {535: date(2026, 6, 30), 580: date(2028, 6, 30), 595: date(2027, 3, 31), 610: date(2026, 8, 31)}
-FIRST_BRANCH = {"ubuntu2204": 0, "ubuntu2404": 0, "debian12": 0, "debian13": 590}  # NVIDIA/cuda-repo-management#38
+FIRST_BRANCH = {"ubuntu2204": 0, "ubuntu2404": 0, "debian12": 0, "debian13": 590, "rhel9": 0}  # cuda-repo-management#38
 LAST_BRANCH = {"Volta": 580}  # as BRANCH_ENDS
 # NVIDIA driver installation guide, "NVIDIA Open GPU Kernel Modules"
 FLAVOURS = {"Volta": ("proprietary",), "Blackwell": ("open",), "Blackwell Ultra": ("open",)}

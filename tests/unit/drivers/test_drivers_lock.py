@@ -38,7 +38,9 @@ def test_pascal_has_no_tuple_anywhere(gpu: str) -> None:
 
 
 def test_volta_ends_where_its_driver_does() -> None:
-    with pytest.raises(drivers.NoTuple, match=r"V100.*on debian13: choose one of debian12, ubuntu2204, ubuntu2404"):
+    with pytest.raises(
+        drivers.NoTuple, match=r"V100.*on debian13: choose one of debian12, rhel9, ubuntu2204, ubuntu2404"
+    ):
         LOCK.of(TABLES.gpu("V100-SXM2-32GB"), "debian13")
 
 
@@ -58,6 +60,7 @@ def test_every_row_has_its_source_and_its_day() -> None:
 def test_what_is_not_exact_is_said() -> None:
     assert LOCK.of(TABLES.gpu("V100-SXM2-16GB"), "ubuntu2404").unlocked == ("nccl",)
     assert LOCK.of(TABLES.gpu("B200"), "debian12").unlocked == ("nvlsm",)
+    assert LOCK.of(TABLES.gpu("T4"), "rhel9").unlocked == ("dcgm_exporter",)
     assert LOCK.of(TABLES.gpu("B200"), "ubuntu2404").unlocked == ()
 
 

@@ -76,8 +76,8 @@ def test_a_wrong_tuple_is_refused_with_its_reason(
 def test_a_distribution_without_a_known_repository_is_refused() -> None:
     found = catalog.load().gpu(A100)
 
-    assert "repository of rhel9 is not known" in "\n".join(
-        faults(drivers.load().of(found, UBUNTU), found, distribution="rhel9")
+    assert "repository of amzn2023 is not known" in "\n".join(
+        faults(drivers.load().of(found, UBUNTU), found, distribution="amzn2023")
     )
 
 
