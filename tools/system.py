@@ -16,6 +16,8 @@ MACHINES = {
     "ip": "iproute2",
     "gpg": "gnupg",
     "nft": "nftables",  # security groups around stand-in instances
+    "rpmbuild": "rpm",  # packages of the machine that calls itself Rocky Linux
+    "createrepo_c": "createrepo-c",
 }
 
 Working = Callable[[str], None]

@@ -15,6 +15,7 @@ from typing import Any
 import apt_repository
 import installers
 import nvidia_packages
+import red_hat
 from ssh_hosts import Played, Site, make_package
 
 from infra import catalog
@@ -30,6 +31,11 @@ BOOT_AT_ONCE = 4
 HERE = Path(__file__).parent
 UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
 RELEASES = {"debian13": "trixie"}  # those with a tree of their own
+ARCHIVE = f"""Types: deb
+URIs: http://{GATEWAY}:{PORT}/archive/
+Suites: /
+Signed-By: /usr/share/keyrings/archive.asc
+"""
 HARDWARE = """[Unit]
 DefaultDependencies=no
 After=local-fs.target
@@ -162,7 +168,9 @@ def fleet(folder: Path, *hardware: Hardware) -> Iterator[tuple[GpuMachine, ...]]
                 GpuMachine(spec.name, handed, root, repositories, keys, server)
                 for spec, root in zip(specs, roots, strict=True)
             )
-            for each in found:
+            for each, about in zip(found, hardware, strict=True):
+                if about.distribution == "rhel9":
+                    red_hat.disguise(each.root, each.run, f"http://{GATEWAY}:{PORT}/rocky", keys[2])
                 each.run("systemctl daemon-reload && systemctl start standin-hardware")
             yield found
     finally:
@@ -189,6 +197,13 @@ def disguise(version: str, codename: str) -> dict[str, str]:
 
 
 def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
+    if distribution == "rhel9":
+        red_hat.fill(folder, keys)
+    else:
+        fill_for_apt(folder, distribution, keys)
+
+
+def fill_for_apt(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
     cuda, toolkit, archive = keys
     place = folder / "cuda" / distribution / "x86_64"
     apt_repository.write(place, nvidia_packages.cuda(distribution), cuda, "NVIDIA")
@@ -226,8 +241,7 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
         ),
         "etc/systemd/system/standin-hardware.service": HARDWARE,
         "usr/share/keyrings/archive.asc": archive.public.decode(),
-        "etc/apt/sources.list.d/archive.sources": f"Types: deb\nURIs: http://{GATEWAY}:{PORT}/archive/\nSuites: /\n"
-        "Signed-By: /usr/share/keyrings/archive.asc\n",
+        **({} if hardware.distribution == "rhel9" else {"etc/apt/sources.list.d/archive.sources": ARCHIVE}),
         **(disguise(*UBUNTUS[hardware.distribution]) if hardware.distribution in UBUNTUS else {}),
     }
     for path, text in files.items():

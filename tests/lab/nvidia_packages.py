@@ -122,11 +122,28 @@ def archive() -> Iterator[Package]:
     yield Package(name="nvidia-driver-595-server-open", version="595.71.05-0ubuntu1")
 
 
+def red_hat_archive() -> Iterator[Package]:
+    """What stands in for RHEL's repositories, EPEL (dkms) and Docker's. Headers go by the kernel's name as a whole."""
+    kernel = os.uname().release
+    name, version, release = f"kernel-devel-{kernel}".rsplit("-", 2)
+    headers = {f"/usr/src/linux-headers-{kernel}/Makefile": "\n"}
+    yield Package(name=name, version=f"{version}-{release}", files=headers)
+    yield Package(name="kernel-core", version="6.99.0-1.el9")
+    yield Package(name="dkms", version="3.2.1-1.el9", files={"/usr/sbin/dkms": program("dkms")})
+    yield Package(name="docker-ce", version="28.0.1-1.el9", files={"/lib/systemd/system/docker.service": unit(IDLE)})
+    yield Package(name="infiniband-diags", version="51.0-1.el9")
+
+
 def _driver(distribution: str, version: str) -> Iterator[Package]:
-    branch, ubuntu = int(version.partition(".")[0]), distribution.startswith("ubuntu")
-    full = f"{version}-1ubuntu1" if ubuntu else f"{version}-1"
-    suffix = f"-{branch}" if ubuntu and branch < 590 else ""
-    yield from _ubuntu(version, full, suffix) if ubuntu else _debian(version, full)
+    if distribution.startswith("ubuntu"):
+        full, suffix = f"{version}-1ubuntu1", f"-{version.partition('.')[0]}" if version < "590" else ""
+        yield from _ubuntu(version, full, suffix)
+    elif distribution == "rhel9":
+        full = f"3:{version}-1.el9"
+        yield from _red_hat(full)
+    else:
+        full = f"{version}-1"
+        yield from _debian(version, full)
     service = {"/lib/systemd/system/nvidia-persistenced.service": unit(IDLE)}
     yield Package(name="nvidia-persistenced", version=full, files=service)
     started = "/usr/bin/nv-fabricmanager"
@@ -184,15 +201,35 @@ def _debian(version: str, full: str) -> Iterator[Package]:
         yield _module(name, version, full, modules - {name})
 
 
-def _module(name: str, version: str, full: str, rivals: set[str]) -> Package:
+def _red_hat(full: str) -> Iterator[Package]:
+    """Its module and what is common to both flavours want each other in one version; the rest is content with newer."""
+    version = full.partition(":")[2].partition("-")[0]
+    yield Package(name="nvidia-open", version=full, depends=f"nvidia-driver-cuda (>= {full}), kmod-nvidia-open-dkms")
+    yield Package(
+        name="nvidia-driver-cuda",
+        version=full,
+        depends=f"nvidia-persistenced (>= {full}), libnvidia-ml (>= {full}), nvidia-kmod-common (= {full})",
+        files={"/usr/bin/nvidia-smi": program("nvidia-smi")},
+    )
+    yield Package(name="nvidia-kmod-common", version=full, depends=f"nvidia-kmod (= {full})")
+    library = f"/usr/lib64/libnvidia-ml.so.{version}"
+    links = {"/usr/lib64/libnvidia-ml.so.1": f"libnvidia-ml.so.{version}"}
+    yield Package(name="libnvidia-ml", version=full, files={library: ""}, links=links)
+    modules = {"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}
+    for name in sorted(modules):
+        yield _module(name, version, full, modules - {name}, provides=f"nvidia-kmod (= {full})")
+
+
+def _module(name: str, version: str, full: str, rivals: set[str], provides: str = "") -> Package:
     flavour = "open" if "-open" in name else "proprietary"
     return Package(
         name=name,
         version=full,
         depends="dkms",
+        provides=provides,
         conflicts=", ".join(sorted(rivals)),
         files={f"{SHARE}/module": f"{version} {flavour}\n"},
-        postinst='[ "$1" != configure ] || /usr/sbin/dkms autoinstall',
+        postinst="/usr/sbin/dkms autoinstall" if provides else '[ "$1" != configure ] || /usr/sbin/dkms autoinstall',
     )
 
 

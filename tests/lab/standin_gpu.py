@@ -45,7 +45,8 @@ def installed(what):
 
 
 def library():
-    return next((file.name.partition(".so.")[2] for file in Path("/usr/lib").glob("*/libnvidia-ml.so.*.*")), None)
+    found = Path("/usr").glob("lib*/**/libnvidia-ml.so.*.*")
+    return next((file.name.partition(".so.")[2] for file in found), None)
 
 
 def loaded():

@@ -78,15 +78,18 @@ def system(site: Site) -> Path:
 def test_a_distribution_that_no_role_knows_is_refused_in_one_line_and_left_alone(site: Site) -> None:
     release, mark = system(site) / "usr/lib/os-release", system(site) / "etc/redhat-release"
     debian = release.read_text()
-    release.write_text('NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n')
-    mark.write_text("Rocky Linux release 9.6 (Blue Onyx)\n")
+    release.write_text('NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="8.10"\n')
+    mark.write_text("Rocky Linux release 8.10 (Green Obsidian)\n")
 
     refused = site.play("gpu_node.yml")
     release.write_text(debian)
     mark.unlink()
 
     assert (refused.code, refused.changed) == (2, 0), refused.output
-    assert "system: Rocky 9 is none of Debian 12, Debian 13, Ubuntu 22, Ubuntu 24: choose an image" in refused.output
+    assert (
+        "system: Rocky 8 is none of Debian 12, Debian 13, Ubuntu 22, Ubuntu 24, RedHat 9, Rocky 9, AlmaLinux 9: choose"
+        in refused.output
+    )
 
 
 def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel(site: Site) -> None:

@@ -16,6 +16,16 @@ HELD = ("nvidia-driver-cuda", "libnvidia-ml1", "datacenter-gpu-manager-4-core", 
 CDI, KERNEL = "/etc/cdi/nvidia.yaml", "6.8.0-1021-aws"
 FACTS, LOADED = "/etc/gpufleet/node.json", "/proc/driver/nvidia/version"
 ML = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
+REPO, AUTOMATIC = "/etc/yum.repos.d/gpufleet-nvidia.repo", "/etc/dnf/automatic.conf"
+ROCKY: dict[str, Any] = {
+    "files": {
+        "/etc/os-release": 'ID="rocky"\nVERSION_ID="9.6"\nPLATFORM_ID="platform:el9"\n',
+        REPO: f"includepkgs=*nvidia*-{DRIVER}-*,libnvsdm*-{DRIVER}-*\n",
+        AUTOMATIC: "[base]\nexcludepkgs=kernel*\n",
+    },
+    "links": {ML: None, "/usr/lib64/libnvidia-ml.so.1": f"/usr/lib64/libnvidia-ml.so.{DRIVER}"},
+    "answers": {"dpkg-query": 127, "apt-config": 127},
+}
 CARDS = "/sys/class/infiniband"
 RETIRED = {"warning": "page retirement"}
 MANIFEST = "f00d  training/__init__.py\n"
@@ -205,7 +215,7 @@ def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
         "disks": {"/var/lib/gpufleet": 50},
         "gpus": len(of.gpus),
         **on("none"),
-        "drivers": {"ubuntu2404": lock, "debian12": lock},
+        "drivers": {"ubuntu2404": lock, "debian12": lock, "rhel9": lock},
         "locked_names": LOCKED_NAMES,
         "engine": "docker",
         "image": "",

@@ -66,7 +66,7 @@ def test_packages_that_do_not_fit_where_apt_keeps_them_are_named_with_the_place(
         (tmp_path / name).chmod(0o755)
     asked = ('{"big": "*"}', "[]", '["nvidia.*"]', '""')
 
-    plan = said(ROLES / "locked_packages/files/rehearse.py", *asked, path=f"{tmp_path}:{os.environ['PATH']}")
+    plan = said(ROLES / "locked_packages/files/rehearse_apt.py", *asked, path=f"{tmp_path}:{os.environ['PATH']}")
 
     assert "MiB are free at" in str(plan["problems"])
     assert "free some" in str(plan["problems"])

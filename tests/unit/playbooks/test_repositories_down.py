@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-REHEARSE = Path(__file__).parents[3] / "playbooks/roles/locked_packages/files/rehearse.py"
+REHEARSE = Path(__file__).parents[3] / "playbooks/roles/locked_packages/files/rehearse_apt.py"
 DOWN = "E: Failed to fetch http://mirror/InRelease  503  Service Unavailable [IP: 10.0.0.1 80]"
 UNSIGNED = "E: The repository 'http://mirror/ InRelease' is not signed."
 # Knows the package after the second `update`; each is a line in a file.

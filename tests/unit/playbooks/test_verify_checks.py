@@ -9,6 +9,7 @@ from typing import Any
 import checks
 import pytest
 from recorded_node import (
+    AUTOMATIC,
     CARDS,
     CDI,
     DRIVER,
@@ -18,6 +19,8 @@ from recorded_node import (
     ML,
     OLD,
     PACKAGE,
+    REPO,
+    ROCKY,
     Gpu,
     Recorded,
     cards,
@@ -42,6 +45,7 @@ MANAGEMENT: dict[str, Any] = {
 MEASURED = {"ranks": 16, "gb_per_s": 78.3, "moved_mb": 11000.0, "must_move_mb": 10240.0, "over": "efa"}
 
 P4D = recorded(A100, 8, switches="nvswitch", **cards("efa", 4))
+ON_ROCKY = P4D.but(**ROCKY)
 P5 = recorded(H100, 8, switches="nvswitch", **cards("efa", 32))
 HALF = P4D.with_gpu(0, slices=SLICE.format(0) + SLICE.format(1)).with_gpu(1, slices=SLICE.format(0))
 HEAD = recorded(A100, 0, files={LOADED: None, CDI: None})
@@ -71,6 +75,8 @@ HEALTHY: dict[str, tuple[Recorded, dict[str, Any]]] = {
     "rows replaced long ago": (P4D.with_gpu(3, remapped=("0", "0", "7")), EFA4),
     "an all-reduce over the fabric": (P4D, {**EFA4, "all_reduce": MEASURED, "all_reduce_gb_per_s": 60}),
     "a container that sees all": (P4D, {**EFA4, **IMAGE}),
+    "Rocky Linux": (ON_ROCKY, EFA4),
+    "Rocky Linux without dnf-automatic": (ON_ROCKY.but(files={AUTOMATIC: None}), EFA4),
     "a head without GPUs": (HEAD, {"gpus": 0, "disks": {}}),
 }
 
@@ -153,6 +159,9 @@ FAULTS: list[tuple[str, str, Recorded, dict[str, Any]]] = [
     ("fabric", "nvidia-fabricmanager is failed", P4D.but(**inactive("nvidia-fabricmanager")), {}),
     ("packages", "nvidia-driver-cuda not held", P4D.but(**loose("nvidia-driver-cuda")), {}),
     ("packages", "unattended upgrades may change nvidia-.*", P4D.but(answers={"apt-config": '"nvlsm";'}), {}),
+    ("packages", "leaves dnf other drivers than", ON_ROCKY.but(files={REPO: f"*nvidia*-{OLD}-*\n"}), {}),
+    ("packages", f"{REPO}: No such file", ON_ROCKY.but(files={REPO: None}), {}),
+    ("packages", "dnf-automatic may install another kernel", ON_ROCKY.but(files={AUTOMATIC: "[base]\n"}), {}),
     ("dcgm", "dcgmi is 3.3.9, the lock says 4.6.0", P4D.but(answers={"dcgmi --version": "version: 3.3.9"}), {}),
     ("dcgm", "software on GPU 5: page retirement", P4D.with_gpu(5, diagnosis="Fail"), {}),
     ("dcgm", "nvidia-dcgm-exporter is failed", P4D.but(**inactive("nvidia-dcgm-exporter")), {}),

@@ -16,6 +16,7 @@ UNITS = Path("/etc/systemd/system")
 NAME = "gpufleet-revert"
 FIREWALL, TABLE = "/etc/gpufleet/firewall.nft", ("inet", "gpufleet")
 LOADER = "gpufleet-firewall.service"
+SSH = "ssh" if Path("/usr/lib/systemd/system/ssh.service").exists() else "sshd"  # Debian's name, and everybody else's
 ROOM = Path("/run/sshd")  # sshd wants it even to test settings, and where a socket starts sshd the first login makes it
 LOADER_UNIT = f"""# Written by gpufleet.
 [Unit]
@@ -75,7 +76,7 @@ def apply():
         run("nft", "delete", "table", *TABLE)
         run("systemctl", "--quiet", "disable", LOADER)
         (UNITS / LOADER).unlink()
-    run("systemctl", "try-reload-or-restart", "ssh")
+    run("systemctl", "try-reload-or-restart", SSH)
 
 
 def arm(seconds):

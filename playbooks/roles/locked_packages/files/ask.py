@@ -1,8 +1,9 @@
 """Run on a node: prints which packages are not as the lock says, as JSON.
 
-Arguments: WANTED (name → version pattern), UNWANTED (names), NAMES (regular expressions) and DRIVER (a version, empty
-for none), as JSON. lacking: wanted, and not installed at such a version. unwanted: installed all the same. Of the
-packages of those names, astray: installed at the version of another driver; loose, held: not held, and held.
+Arguments: MANAGER (apt or dnf), then as JSON WANTED (name → version pattern), UNWANTED (names), NAMES (regular
+expressions) and DRIVER (a version, empty for none). lacking: wanted, and not installed at such a version. unwanted:
+installed all the same. Of the packages of those names, astray: installed at the version of another driver; loose, held:
+not held, and held. With dnf nothing is held one by one: the sources leave it no other version to take.
 """
 
 import fnmatch
@@ -11,14 +12,29 @@ import re
 import subprocess
 import sys
 
-wanted, unwanted, names, driver = (json.loads(argument) for argument in sys.argv[1:])
-listing = ["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${db:Status-Abbrev}\n"]
-installed, held = {}, set()
-for line in subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines():
-    name, version, (want, state, *_) = line.split("\t")
-    if state == "i":  # whole: unpacked and configured
-        installed[name] = version
-        held |= {name} if want == "h" else set()
+manager = sys.argv[1]
+wanted, unwanted, names, driver = (json.loads(argument) for argument in sys.argv[2:])
+
+
+def listed(*command):
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [line.split("\t") for line in listing.splitlines()]
+
+
+def of_apt():
+    """The installed packages with their versions, and those that are held."""
+    rows = listed("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${db:Status-Abbrev}\n")
+    whole = [row for row in rows if row[2][1] == "i"]  # unpacked and configured
+    return {name: version for name, version, _ in whole}, {name for name, _, status in whole if status[0] == "h"}
+
+
+def of_dnf():
+    """The same, without epochs. Headers of several kernels may be there: they go by their whole names."""
+    rows = listed("rpm", "--query", "--all", "--queryformat", "%{NAME}\t%{VERSION}-%{RELEASE}\t%{ARCH}\n")
+    headers = [row for row in rows if row[0].startswith("kernel-devel")]
+    whole = {f"{name}-{version}{end}": version for name, version, arch in headers for end in ("", f".{arch}")}
+    found = {**whole, **{name: version for name, version, _ in rows}}
+    return found, set(found)
 
 
 def is_as_wanted(name):
@@ -29,6 +45,7 @@ def is_of_another_driver(name):
     return re.match(r"\d{3}\.\d+(\.\d+)?-", installed[name]) and not installed[name].startswith(f"{driver}-")
 
 
+installed, held = of_dnf() if manager == "dnf" else of_apt()
 locked = re.compile("|".join(names))
 ruled = {name for name in installed if locked.fullmatch(name)}
 print(

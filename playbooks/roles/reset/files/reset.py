@@ -15,12 +15,14 @@ PLACES = (
     "/etc/apt",
     "/etc/modprobe.d",
     "/etc/modules-load.d",
+    "/etc/pki/rpm-gpg",
     "/etc/profile.d",
     "/etc/security/limits.d",
     "/etc/ssh/sshd_config.d",
     "/etc/sysctl.d",
     "/etc/systemd",
     "/etc/udev/rules.d",
+    "/etc/yum.repos.d",
     "/usr/local/sbin",
     "/usr/share/keyrings",
 )
@@ -39,6 +41,17 @@ SERVICES = ("nvidia-dcgm-exporter", "nvidia-dcgm", "nvidia-fabricmanager", "nvid
 UNITS = Path("/etc/systemd/system")
 CONTAINERD, OUR_LINE = Path("/etc/containerd/config.toml"), "# gpufleet"
 DOCKER, OURS = Path("/etc/docker/daemon.json"), {"features": ("cdi",), "runtimes": ("nvidia",)}
+APT = (
+    ("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n"),
+    ("apt-get", "purge", "--yes", "--quiet", "--allow-change-held-packages", "--option", "DPkg::Lock::Timeout=300"),
+)
+DNF = (
+    ("rpm", "--query", "--all", "--queryformat", "%{NAME} ii\n"),
+    ("dnf", "remove", "--assumeyes", "--quiet", "--noautoremove"),
+)
+LISTING, REMOVAL = APT if shutil.which("apt-get") else DNF
+AUTOMATIC, NO_KERNELS = Path("/etc/dnf/automatic.conf"), "excludepkgs=kernel*"
+SSH = "ssh" if Path("/usr/lib/systemd/system/ssh.service").exists() else "sshd"  # Debian's name, and everybody else's
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
 DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
 
@@ -48,15 +61,13 @@ def run(*command):
 
 
 def packages(names):
-    listing = run("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n")
-    rows = [line.split() for line in listing.splitlines()]
+    rows = [line.split() for line in run(*LISTING).splitlines()]
     found = [name for name, state in rows if state[1] != "n" and re.fullmatch("|".join(names), name)]
     # a unit that goes on running without its file cannot be loaded when the file is back
     if services := [name for name in SERVICES if Path("/usr/lib/systemd/system", f"{name}.service").exists()]:
         run("systemctl", "--quiet", "disable", "--now", *services)
     if found:
-        quiet = ("--yes", "--quiet", "--allow-change-held-packages", "--option", "DPkg::Lock::Timeout=300")
-        run("apt-get", "purge", *quiet, *found)
+        run(*REMOVAL, *found)
     return [f"package {name}" for name in found]
 
 
@@ -98,14 +109,14 @@ def packet_filter():
     return ["packet filter"]
 
 
-def containerd_settings():
-    """Only the lines that are ours."""
-    lines = CONTAINERD.read_text().splitlines(keepends=True) if CONTAINERD.exists() else []
-    theirs = [line for line in lines if not line.rstrip().endswith(OUR_LINE)]
+def our_lines(file, end):
+    """Takes only the lines that are ours, by how they end, from a file of others."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    theirs = [line for line in lines if not line.rstrip().endswith(end)]
     if theirs == lines:
         return []
-    CONTAINERD.write_text("".join(theirs))
-    return [str(CONTAINERD)]
+    file.write_text("".join(theirs))
+    return [str(file)]
 
 
 def docker_settings():
@@ -127,10 +138,11 @@ def docker_settings():
 
 
 def main(names):
-    gone = [*units(), *packages(names), *files(), *packet_filter(), *containerd_settings(), *docker_settings()]
+    gone = [*units(), *packages(names), *files(), *packet_filter(), *docker_settings()]
+    gone += [*our_lines(CONTAINERD, OUR_LINE), *our_lines(AUTOMATIC, NO_KERNELS)]
     if gone:
         run("systemctl", "daemon-reload")
-        run("systemctl", "try-reload-or-restart", "ssh")
+        run("systemctl", "try-reload-or-restart", SSH)
     print("\n".join(gone))
 
 

@@ -6,6 +6,7 @@ import re
 from node import Fault, words
 
 LOADED = "/proc/driver/nvidia/version"
+DNF_SOURCES = "/etc/yum.repos.d/gpufleet-nvidia.repo"
 CONTAINER_SECONDS = 120
 
 
@@ -36,7 +37,9 @@ def kernel(node, expected):
 
 
 def packages(node, expected):
-    """What the lock rules is held, and kept from unattended upgrades."""
+    """What the lock rules is held, and kept from upgrades that come by themselves, as kernels are."""
+    if distribution(node).startswith("rhel"):
+        return of_dnf(node, expected)
     listing = node.run("dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n")
     rows = (line.split() for line in listing.splitlines())
     ruled = {row[0]: row[1][0] for row in rows if re.fullmatch("|".join(expected["locked_names"]), row[0])}
@@ -46,6 +49,17 @@ def packages(node, expected):
     if missing := [name for name in expected["locked_names"] if f'"{name}"' not in settings]:
         raise Fault(f"unattended upgrades may change {words(missing)}: run gpu_node.yml")
     return f"{sum(want == 'h' for want in ruled.values())} held"
+
+
+def of_dnf(node, expected):
+    """With dnf the sources hold it: they leave no other version to take."""
+    driver, sources = locked(node, expected)["driver"], node.read(DNF_SOURCES)
+    if f"*nvidia*-{driver}-*" not in sources:
+        raise Fault(f"{DNF_SOURCES} leaves dnf other drivers than {driver}: run gpu_node.yml")
+    automatic = "automatic.conf" in node.names("/etc/dnf") and node.read("/etc/dnf/automatic.conf")
+    if automatic and not re.search(r"^excludepkgs\s*=.*\bkernel\*", automatic, re.MULTILINE):
+        raise Fault("dnf-automatic may install another kernel: run gpu_node.yml")
+    return f"{driver} alone is offered"
 
 
 def containers(node, expected):
@@ -69,11 +83,17 @@ INSIDE = ("docker", "run", "--rm", "--pull=never", "--network=none", "--device=n
 
 def locked(node, expected):
     """The lock's versions on this distribution."""
+    here = distribution(node)
+    if here not in expected["drivers"]:
+        raise Fault(f"no locked driver on {here}")
+    return expected["drivers"][here]
+
+
+def distribution(node):
+    """As in NVIDIA's addresses; what is built as RHEL is goes by its name."""
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', node.read("/etc/os-release"), re.MULTILINE))
-    distribution = release["ID"] + release["VERSION_ID"].replace(".", "")
-    if distribution not in expected["drivers"]:
-        raise Fault(f"no locked driver on {distribution}")
-    return expected["drivers"][distribution]
+    built_as = re.fullmatch(r"platform:el(\d+)", release.get("PLATFORM_ID", ""))
+    return f"rhel{built_as[1]}" if built_as else release["ID"] + release["VERSION_ID"].replace(".", "")
 
 
 def switches(node, expected):
@@ -95,9 +115,9 @@ def loaded(node):
 
 
 def library(node):
-    for folder in node.names("/usr/lib"):
-        if "libnvidia-ml.so.1" in node.names(f"/usr/lib/{folder}"):
-            return node.resolved(f"/usr/lib/{folder}/libnvidia-ml.so.1").partition(".so.")[2]
+    for folder in ("/usr/lib64", *(f"/usr/lib/{name}" for name in node.names("/usr/lib"))):
+        if "libnvidia-ml.so.1" in node.names(folder):
+            return node.resolved(f"{folder}/libnvidia-ml.so.1").partition(".so.")[2]
     return None
 
 
