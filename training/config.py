@@ -67,11 +67,9 @@ class Job:
             yield "optimizer.warmup_steps", f"is larger than steps = {self.steps}"
         if isinstance(self.parallel, Ddp) and self.parallel.shards > self.data.global_batch:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
-        if isinstance(self.parallel, Ddp) and self.parallel.compress == "powersgd" and self.precision.compute == "fp16":
-            yield "precision.compute", "fp16 leaves steps out, which powersgd would carry on for ever; use bf16"
+        if self.precision.compute == "fp16" and (why := self.against_fp16()):
+            yield "precision.compute", f"fp16 {why}; use bf16 or fp32"
         if isinstance(self.parallel, LocalSgd):
-            if self.precision.compute == "fp16":
-                yield "precision.compute", "fp16 leaves steps out, which each rank of localsgd would do alone; use bf16"
             yield from self.between_averages(self.parallel.every)
             if self.optimizer.ema:
                 yield "optimizer.ema", "excludes parallel.kind = localsgd: between its averages ranks differ"
@@ -80,6 +78,18 @@ class Job:
         if isinstance(self.data, Synthetic | SyntheticText) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
         yield from self.unfitting()
+
+    def against_fp16(self) -> str | None:
+        """What keeps this job's ranks from scaling the loss, and from leaving out steps that overflowed."""
+        match self.parallel:
+            case Ddp(compress="powersgd"):
+                return "leaves steps out, which powersgd would carry on for ever"
+            case Ddp():
+                return None
+            case LocalSgd():
+                return "leaves steps out, which each rank of localsgd would do alone"
+            case _:
+                return f"scales losses, which {self.parallel.kind} does not"
 
     def unfitting(self) -> Mistakes:
         """A model that cannot read the data, and changes that the data has no images for."""

@@ -61,7 +61,7 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
         began = time.perf_counter()
         samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))
         inputs, targets = data.training(Draw(job.seed, 0), np.arange(samples))
-        modes = candidates(ranks.device, images=inputs.ndim == 4)
+        modes = candidates(job, ranks.device, images=inputs.ndim == 4)
         mine = trial(job, model, inputs, targets, modes, ranks.device)
         told = ranks.gather((mine, time.perf_counter() - began))
         slowest = [max(times) for times in zip(*(times for times, _ in told), strict=True)]
@@ -83,11 +83,12 @@ def read(path: Path) -> Mode | None:
     return Mode(**json.loads(path.read_text())) if path.is_file() else None
 
 
-def candidates(device: torch.device, *, images: bool) -> list[Mode]:
+def candidates(job: Job, device: torch.device, *, images: bool) -> list[Mode]:
     """The modes worth trying: the plain one first, then in the order of their prospects, since time may run out."""
     if device.type == "cuda":
         ampere = torch.cuda.is_bf16_supported(including_emulation=False)  # or newer: bf16 and TF32 came together
-        computes = ["bf16", "tf32", "fp32"] if ampere else ["fp16", "fp32"]
+        half = [] if job.against_fp16() else ["fp16"]
+        computes = ["bf16", "tf32", "fp32"] if ampere else [*half, "fp32"]
     else:
         able = torch.cpu.get_capabilities()
         computes = ["fp32", *(["bf16"] if any(able.get(name) for name in CPU_BF16) else [])]

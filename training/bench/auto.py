@@ -48,7 +48,7 @@ def compared(name: str, changes: list[str], rounds: int) -> tuple[float, float, 
     found, device = data.load(job), torch.device("cpu")
     model = models.build(job, found)
     inputs, targets = found.training(Draw(1, 0), np.arange(job.data.global_batch))
-    modes = candidates(device, images=True)
+    modes = candidates(job, device, images=True)
     start = time.perf_counter()
     mode = chosen(modes, trial(job, model, inputs, targets, modes, device))
     seconds = time.perf_counter() - start

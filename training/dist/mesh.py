@@ -27,8 +27,6 @@ def mesh(job: Job, ranks: Ranks) -> DeviceMesh:
             raise job.refusal("data.global_batch", f"{job.data.global_batch} is no multiple of {product}")
         if job.data.micro_batch:
             raise job.refusal("data.micro_batch", "set it to 0: parallel.micro_batches cuts the batch here")
-    if job.precision.compute == "fp16":
-        raise job.refusal("precision.compute", f"fp16 scales losses, which {job.parallel.kind} does not; use bf16")
     if job.optimizer.clip_norm and across > 1:
         raise job.refusal("optimizer.clip_norm", f"{job.parallel.kind} has no norm over all gradients; use fsdp, or 0")
     return init_device_mesh(ranks.device.type, (data, across), mesh_dim_names=("data", "model"))

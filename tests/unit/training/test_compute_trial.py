@@ -32,8 +32,8 @@ def test_the_fastest_mode_is_chosen_only_where_it_is_clearly_faster():
     assert chosen([PLAIN, BF16], [1.0, 2.0]) == PLAIN
 
 
-def test_text_has_no_layout_to_choose():
-    assert {mode.channels_last for mode in candidates(CPU, images=False)} == {False}
+def test_text_has_no_layout_to_choose(small: Callable[..., Job]):
+    assert {mode.channels_last for mode in candidates(small(), CPU, images=False)} == {False}
 
 
 def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
@@ -105,20 +105,35 @@ def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: C
     assert min(trial.trial(job, models.build(job, found), inputs, targets, MODES[:1], CPU)) > 0
 
 
-def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(monkeypatch: pytest.MonkeyPatch):
+def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
     def computes(**able: bool) -> set[str]:
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
-        return {mode.compute for mode in candidates(CPU, images=True)}
+        return {mode.compute for mode in candidates(small(), CPU, images=True)}
 
     assert computes(avx2=True, avx512_bf16=False, amx_bf16=False) == {"fp32"}
     assert computes(avx2=True, avx512_bf16=True, amx_bf16=False) == {"fp32", "bf16"}
 
 
-@pytest.mark.parametrize(("ampere", "computes"), [(True, {"bf16", "tf32", "fp32"}), (False, {"fp16", "fp32"})])
-def test_only_numbers_that_a_gpu_has_are_tried(ampere: bool, computes: set[str], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("ampere", "changes", "computes"),
+    [
+        (True, (), {"bf16", "tf32", "fp32"}),
+        (False, (), {"fp16", "fp32"}),
+        (False, ("parallel.compress=powersgd",), {"fp32"}),
+    ],
+)
+def test_only_numbers_that_a_gpu_has_and_the_job_may_use_are_tried(
+    small: Callable[..., Job],
+    monkeypatch: pytest.MonkeyPatch,
+    ampere: bool,
+    changes: tuple[str, ...],
+    computes: set[str],
+):
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: ampere)
 
-    assert {mode.compute for mode in candidates(torch.device("cuda"), images=True)} == computes
+    assert {mode.compute for mode in candidates(small(*changes), torch.device("cuda"), images=True)} == computes
 
 
 def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):

@@ -161,6 +161,11 @@ MISTAKES = {
         "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[precision]\ncompute = 'fp16'",
         "job.toml:13 precision.compute: fp16 leaves steps out, which each rank of localsgd",
     ),
+    "losses scaled on a cut model": (
+        "lr = 0.1",
+        "lr = 0.1\n[parallel]\nkind = 'fsdp'\n[precision]\ncompute = 'fp16'",
+        "job.toml:13 precision.compute: fp16 scales losses, which fsdp does not; use bf16 or fp32",
+    ),
     "an average of local weights": (
         "lr = 0.1",
         "lr = 0.1\nema = 0.9\n[parallel]\nkind = 'localsgd'",

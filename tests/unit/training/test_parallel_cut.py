@@ -98,7 +98,6 @@ REFUSED = [
         ("parallel={kind='pipeline', stages=3}", "data.micro_batch=4"),
         "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
     ),
-    ((FSDP, "precision.compute=fp16"), "precision.compute: fp16 scales losses, which fsdp does not; use bf16"),
     (
         (*GPT, "parallel={kind='pipeline', stages=3, micro_batches=4}"),
         "parallel.kind: gpt is no chain of layers; use fsdp or tensor",
