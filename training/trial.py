@@ -91,7 +91,7 @@ def candidates(job: Job, device: torch.device, *, images: bool) -> list[Mode]:
         computes = ["bf16", "tf32", "fp32"] if ampere else [*half, "fp32"]
     else:
         able = torch.cpu.get_capabilities()
-        computes = ["fp32", *(["bf16"] if any(able.get(name) for name in CPU_BF16) else [])]
+        computes = [*(["bf16"] if any(able.get(name) for name in CPU_BF16) else []), "fp32"]
     formats = (True, False) if images else (False,)
     others = [Mode(compute=compute, channels_last=last) for last in formats for compute in computes]
     return [PLAIN, *(mode for mode in others if mode != PLAIN)]

@@ -114,6 +114,7 @@ def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(
 
     assert computes(avx2=True, avx512_bf16=False, amx_bf16=False) == {"fp32"}
     assert computes(avx2=True, avx512_bf16=True, amx_bf16=False) == {"fp32", "bf16"}
+    assert candidates(small(), CPU, images=True)[:2] == [PLAIN, BF16], "a large model has time for few"
 
 
 @pytest.mark.parametrize(
