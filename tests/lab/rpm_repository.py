@@ -42,7 +42,8 @@ data:
 
 def write(folder: Path, packages: Iterable[Package], key: Key, *, signs_packages: bool, signs_metadata: bool) -> None:
     """A repository in a folder, in the place of the one that was there."""
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
     for layer in _layers(list(packages)):
         _build(folder, layer)

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import GpuMachine, lacking, running
+from scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
-EFA = Hardware(
-    model="h100",
-    gpu="H100-SXM5-80GB",
-    count=8,
-    distribution="ubuntu2404",
-    fabric="efa",
-    cards=tuple(f"rdmap{i}s0" for i in range(32)),
-)
-ERDMA = Hardware(
-    model="a100",
-    gpu="A100-SXM4-80GB",
-    count=8,
-    distribution="debian12",
-    fabric="erdma",
-    cards=("erdma_0", "erdma_1"),
-)
+FABRICS = [SCENARIOS["h100-efa"], SCENARIOS["ebmgn7ex-erdma"]]
 LEFT = {"efa": "/opt/amazon/efa/bin/fi_info", "erdma": "/usr/bin/eadm"}
 
 
-@pytest.fixture(scope="module", params=[EFA, ERDMA], ids=lambda hardware: hardware.fabric)
+@pytest.fixture(scope="module", params=FABRICS, ids=lambda hardware: hardware.fabric)
 def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
     folder = tmp_path_factory.mktemp("n")
     if reason := lacking(folder):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import GpuMachine, lacking, running
+from scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
-CUT = Hardware(
-    model="a100", gpu="A100-SXM4-80GB", count=2, distribution="debian12", mig=("4g.40gb", "2g.20gb", "1g.10gb")
-)
+CUT = SCENARIOS["mig"]
 
 
 @pytest.fixture(scope="module")

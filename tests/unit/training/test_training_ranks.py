@@ -109,8 +109,11 @@ def test_a_vote_costs_a_message_in_many_short_steps_and_is_still_heard(small: Ca
     assert 6 < results[0].steps < 5000
 
 
+PAUSE_SECONDS = 2  # a rank that hangs: longer than its peers wait after the first steps, shorter than before them
+
+
 class Pauses:
-    """Rank 1 does nothing for some seconds, before its first step and again before its fourth."""
+    """Rank 1 does nothing for so long, before its first step and again before its fourth."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -118,7 +121,7 @@ class Pauses:
     def requested(self) -> bool:
         self.asked += 1
         if os.environ["RANK"] == "1" and self.asked in (1, 5):
-            time.sleep(2)
+            time.sleep(PAUSE_SECONDS)
         return False
 
 
