@@ -1,21 +1,21 @@
-"""Machines with stand-in GPUs, and the package repositories that they are fed from."""
+"""Machines with stand-in GPUs, fed from package repositories of our own."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import apt_repository
-import installers
 import nvidia_packages
 import red_hat
+from repositories import fabric_installer, fill
 from ssh_hosts import Played, Site, make_package
 
 from infra import catalog
@@ -138,11 +138,8 @@ class GpuMachine:
         file.write_text(json.dumps({**json.loads(file.read_text()), **state}))
 
 
-@contextmanager
-def running(folder: Path, hardware: Hardware) -> Iterator[GpuMachine]:
-    """One booted machine with its GPUs, and nothing of it afterwards."""
-    with fleet(folder, hardware) as (machine,):
-        yield machine
+# What the fixture `boot` gives: `fleet` by hardware alone.
+Boot = Callable[..., AbstractContextManager[tuple[GpuMachine, ...]]]
 
 
 @contextmanager
@@ -194,38 +191,6 @@ def disguise(version: str, codename: str) -> dict[str, str]:
         f'VERSION="{version} LTS"\nVERSION_CODENAME={codename}\nUBUNTU_CODENAME={codename}\n',
         "etc/lsb-release": f"DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE={version}\nDISTRIB_CODENAME={codename}\n",
     }
-
-
-def fill(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
-    if distribution == "rhel9":
-        red_hat.fill(folder, keys)
-    else:
-        fill_for_apt(folder, distribution, keys)
-
-
-def fill_for_apt(folder: Path, distribution: str, keys: tuple[apt_repository.Key, ...]) -> None:
-    cuda, toolkit, archive = keys
-    place = folder / "cuda" / distribution / "x86_64"
-    apt_repository.write(place, nvidia_packages.cuda(distribution), cuda, "NVIDIA")
-    (place / ("8793F200.pub" if distribution == "debian13" else "3bf863cc.pub")).write_bytes(cuda.public)
-    apt_repository.write(folder / "toolkit/stable/deb/amd64", nvidia_packages.toolkit(), toolkit, "NVIDIA")
-    (folder / "toolkit/gpgkey").write_bytes(toolkit.public)
-    apt_repository.write(folder / "archive", nvidia_packages.archive(), archive, "Debian")
-    apt_repository.write(folder / "lustre", nvidia_packages.lustre(), archive, "AWS", suite="noble")
-    (folder / "lustre/key.asc").write_bytes(archive.public)
-    doca = drivers.load().fabric("infiniband")
-    assert doca
-    place = folder / "doca" / doca.installer / "debian12.5/x86_64"
-    apt_repository.write(place, nvidia_packages.doca(doca.installer), archive, "Mellanox")
-    (folder / "doca/GPG-KEY-Mellanox.pub").write_bytes(archive.public)
-
-
-def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:
-    """The locked installer of a fabric, with a stand-in in its place."""
-    row = drivers.load().fabric(fabric)
-    if row is None or fabric not in installers.ARCHIVES:
-        return row.told() if row else {}
-    return {**row.told(), "sha256": installers.write(folder, fabric, row.installer)}
 
 
 def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None:

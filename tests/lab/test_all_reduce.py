@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, fleet, lacking
+from gpu_machines import Boot, GpuMachine, Hardware
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
@@ -14,11 +14,8 @@ CARRIED = "/run/standin/carried"
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GpuMachine, ...]]:
-    folder = tmp_path_factory.mktemp("a")
-    if reason := lacking(folder, 2):
-        pytest.skip(reason)
-    with fleet(folder, ROCE, ROCE) as found:
+def machines(boot: Boot) -> Iterator[tuple[GpuMachine, ...]]:
+    with boot(ROCE, ROCE) as found:
         played = found[0].play()
         assert played.code == 0, played.output
         yield found

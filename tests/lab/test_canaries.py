@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
@@ -40,11 +40,8 @@ CANARIES = {name: f"canary-{number:02d}-{name[:6]}-7f3a" for number, name in enu
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("k")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, T4) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(T4) as (found,):
         yield found
 
 

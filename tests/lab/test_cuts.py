@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, fleet, lacking
+from gpu_machines import Boot, GpuMachine, Hardware
 
 from infra.clouds.local.site import MACHINE_USER
 
@@ -19,11 +19,8 @@ TASKS = 50  # of the first run on a machine, which has more; each is cut in one 
 
 
 @pytest.fixture
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GpuMachine, ...]]:
-    folder = tmp_path_factory.mktemp("c")
-    if reason := lacking(folder, MACHINES):
-        pytest.skip(reason)
-    with fleet(folder, *[T4] * MACHINES) as found:
+def machines(boot: Boot) -> Iterator[tuple[GpuMachine, ...]]:
+    with boot(*[T4] * MACHINES) as found:
         yield found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 from nvidia_packages import NEXT_KERNEL
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
@@ -30,12 +30,9 @@ def driver_of(node: GpuMachine) -> str:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
+def node(boot: Boot) -> Iterator[GpuMachine]:
     """A node that was proven with the older driver."""
-    folder = tmp_path_factory.mktemp("d")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, A100) as found:
+    with boot(A100) as (found,):
         played = found.play(handover=locked(found, OLD))
         assert played.code == 0, played.output
         yield found

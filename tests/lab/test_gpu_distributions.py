@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, fleet, lacking
+from gpu_machines import Boot, GpuMachine, Hardware
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
@@ -16,11 +16,8 @@ MACHINES = (
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GpuMachine, ...]]:
-    folder = tmp_path_factory.mktemp("r")
-    if reason := lacking(folder, len(MACHINES)):
-        pytest.skip(reason)
-    with fleet(folder, *MACHINES) as found:
+def nodes(boot: Boot) -> Iterator[tuple[GpuMachine, ...]]:
+    with boot(*MACHINES) as found:
         played = found[0].play()
         assert played.code == 0, played.output
         yield found

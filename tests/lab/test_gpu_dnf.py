@@ -11,7 +11,7 @@ import pytest
 import red_hat
 import rpm_repository
 from apt_repository import Key
-from gpu_machines import GATEWAY, PORT, GpuMachine, Hardware, lacking, running
+from gpu_machines import GATEWAY, PORT, Boot, GpuMachine, Hardware
 from nvidia_packages import cuda as packages
 from ssh_hosts import Played
 
@@ -24,12 +24,10 @@ THEIRS = f"[theirs]\nname=theirs of compute/cuda/repos\nbaseurl={THEM}\ngpgcheck
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("r")
-    missing = [package for tool, package in rpm_repository.TOOLS.items() if not shutil.which(tool)]
-    if reason := lacking(folder) or (f"install the packages {' '.join(missing)}" if missing else None):
-        pytest.skip(reason)
-    with running(folder, A100) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    if missing := [package for tool, package in rpm_repository.TOOLS.items() if not shutil.which(tool)]:
+        pytest.skip(f"install the packages {' '.join(missing)}")
+    with boot(A100) as (found,):
         yield found
 
 

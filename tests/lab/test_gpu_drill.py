@@ -24,7 +24,7 @@ from damages import (
     remove_package,
     revision,
 )
-from gpu_machines import GpuMachine, fleet, lacking
+from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 from ssh_hosts import Played
 
@@ -39,12 +39,9 @@ PAIRS = list(zip(OF_PACKAGES, OF_SETTINGS, strict=True))
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, GpuMachine]]:
+def nodes(boot: Boot) -> Iterator[dict[str, GpuMachine]]:
     """A configured node of each scenario."""
-    folder = tmp_path_factory.mktemp("x")
-    if reason := lacking(folder, len(SCENARIOS)):
-        pytest.skip(reason)
-    with fleet(folder, *SCENARIOS.values()) as found:
+    with boot(*SCENARIOS.values()) as found:
         there = dict(zip(SCENARIOS, found, strict=True))
         played = play(there)
         assert played.code == 0, played.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, lacking, running
+from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
@@ -15,11 +15,8 @@ LEFT = {"efa": "/opt/amazon/efa/bin/fi_info", "erdma": "/usr/bin/eadm"}
 
 
 @pytest.fixture(scope="module", params=FABRICS, ids=lambda hardware: hardware.fabric)
-def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("n")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, request.param) as found:
+def node(request: pytest.FixtureRequest, boot: Boot) -> Iterator[GpuMachine]:
+    with boot(request.param) as (found,):
         played = found.play()
         assert played.code == 0, played.output
         yield found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
@@ -87,11 +87,8 @@ FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("f")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, A100) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(A100) as (found,):
         played = found.play()
         assert played.code == 0, played.output
         yield found

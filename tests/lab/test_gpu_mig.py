@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, lacking, running
+from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
@@ -14,11 +14,8 @@ CUT = SCENARIOS["mig"]
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("m")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, CUT) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(CUT) as (found,):
         played = found.play()
         assert played.code == 0, played.output
         yield found

@@ -13,7 +13,7 @@ from typing import Any
 import apt_repository
 import nvidia_packages
 import pytest
-from gpu_machines import GATEWAY, PORT, GpuMachine, Hardware, lacking, running
+from gpu_machines import GATEWAY, PORT, Boot, GpuMachine, Hardware
 from ssh_hosts import Played, make_lock
 
 from infra.handover import Storage
@@ -59,11 +59,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, Any]) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("o")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, H100) as found:
+def node(boot: Boot, settings: dict[str, Any]) -> Iterator[GpuMachine]:
+    with boot(H100) as (found,):
         apt_repository.on_disk(found.root, *REAL)
         wheels = found.root / "srv/wheels"
         wheels.mkdir()

@@ -9,7 +9,8 @@ from pathlib import Path
 import apt_repository
 import nvidia_packages
 import pytest
-from gpu_machines import GpuMachine, Hardware, fill, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
+from repositories import fill
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
@@ -19,11 +20,8 @@ PIN, KEYRING = "/etc/apt/preferences.d/gpufleet-nvidia", "/usr/share/keyrings/gp
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("p")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, T4) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(T4) as (found,):
         played = found.play()
         assert played.code == 0, played.output
         yield found

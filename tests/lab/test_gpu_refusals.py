@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
 
@@ -14,11 +14,8 @@ SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e0
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("f")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, T4) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(T4) as (found,):
         yield found
 
 

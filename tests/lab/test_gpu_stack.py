@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
 from infra.clouds.local.site import MACHINE_USER
@@ -21,11 +21,8 @@ A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debia
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("g")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, A100) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(A100) as (found,):
         yield found
 
 

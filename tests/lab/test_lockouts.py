@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from gpu_machines import CIDR, GpuMachine, Hardware, lacking, running
+from gpu_machines import CIDR, Boot, GpuMachine, Hardware
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -60,11 +60,8 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("l")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, HEAD) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(HEAD) as (found,):
         yield found
 
 

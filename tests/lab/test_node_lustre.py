@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 
 from infra.clouds.local.site import MACHINE_USER
 from infra.handover import Storage
@@ -24,11 +24,8 @@ HEAD = Hardware(model="t4", gpu="T4", count=0, distribution="ubuntu2404", storag
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("u")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, HEAD) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(HEAD) as (found,):
         found.run("mkdir -p /var/lib/standin/content/abcdefgh")
         played = found.play()
         assert played.code == 0, played.output

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import installers
 import pytest
-from gpu_machines import GpuMachine, Hardware, lacking, running
+from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
 from infra.handover import Disks, Storage
@@ -43,11 +43,8 @@ ADA = {
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuMachine]:
-    folder = tmp_path_factory.mktemp("d")
-    if reason := lacking(folder):
-        pytest.skip(reason)
-    with running(folder, HEAD) as found:
+def node(boot: Boot) -> Iterator[GpuMachine]:
+    with boot(HEAD) as (found,):
         played = play(found)
         assert played.code == 0, played.output
         yield found
