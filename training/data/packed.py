@@ -20,20 +20,18 @@ from training.wanted.data import Packed
 FORMAT = 1
 MANIFEST = "manifest.json"
 PARTS = ("train", "held_out")
-AT_ONCE = 1 << 22  # numbers that are looked at together
-TOKENS, LABELS = ("tokens", "the size of the vocabulary is"), ("labels", "the number of classes is")
 
 
 def load(wanted: Packed) -> ImageSet | TextSet:
-    """The set of a folder; raises DataError for a file that is missing or cut short, or labels or tokens that cannot
-    be."""
+    """The set of a folder; raises DataError for a file that is missing or cut short, or labels that cannot be.
+
+    Tokens are not read here: a set may be far larger than memory, and each batch is looked at as it is drawn.
+    """
     about = manifest(wanted.path)
     train, held_out = ([mapped(wanted.path, name, about["files"]) for name in about[part]] for part in PARTS)
     for part, arrays in zip(PARTS, (train, held_out), strict=True):
-        if about["kind"] != "images":
-            in_range(wanted.path / about[part][0], arrays[0], *TOKENS, about["vocabulary"])
-        if about["kind"] != "running":
-            in_range(wanted.path / about[part][1], arrays[1], *LABELS, about["classes"])
+        if about["classes"]:
+            in_range(wanted.path / about[part][1], arrays[1], about["classes"])
     if about["kind"] == "running":
         parts = (Running(tokens=arrays[0], length=wanted.length) for arrays in (train, held_out))
         return TextSet(
@@ -72,19 +70,12 @@ def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
     return np.load(path, mmap_mode="c")
 
 
-def in_range(path: Path, numbers: np.ndarray, what: str, known: str, limit: int) -> None:
-    """Raises DataError where a number is not one of 0 to limit - 1. Every number is read once, a part of the file at a
-    time: a token that the model has no row for would only be told by a GPU's assertion."""
-    numbers, count, first = numbers.reshape(-1), 0, 0
-    for start in range(0, len(numbers), AT_ONCE):
-        some = numbers[start : start + AT_ONCE]
-        if some.min() < 0 or some.max() >= limit:
-            wrong = np.flatnonzero((some < 0) | (some >= limit))
-            first = first if count else start + int(wrong[0])
-            count += len(wrong)
-    if count:
-        told = f"{count} of {len(numbers)} {what} cannot be: the first, at {first}, is {numbers[first]}, and {known}"
-        raise DataError(f"{path}: {told} {limit}; pack the set again")
+def in_range(path: Path, labels: np.ndarray, classes: int) -> None:
+    """Raises DataError where a label is not one of 0 to classes - 1."""
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(wrong):
+        first = f"the first, at {wrong[0]}, is {labels[wrong[0]]}, and the number of classes is {classes}"
+        raise DataError(f"{path}: {len(wrong)} of {len(labels)} labels cannot be: {first}; pack the set again")
 
 
 def only(about: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from training.data.augment import PLACE, Draw
+from training.data.images import DataError
 from training.data.order import Indices, permutation
 
 PADDING = 0  # fills a document up to its set's length
@@ -65,7 +66,10 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSet:
-    """A training set and held-out text. classes: 0 where the next token is what is asked for."""
+    """A training set and held-out text. classes: 0 where the next token is what is asked for.
+
+    A batch with a token beyond the vocabulary is a DataError: a GPU would only tell of it by an assertion, steps later.
+    """
 
     train: TextSource
     held_out: TextSource
@@ -79,13 +83,17 @@ class TextSet:
 
     def training(self, draw: Draw, indices: Indices) -> tuple[Tensor, Tensor]:
         """A training batch: tokens, and labels or next tokens."""
-        return self._moved(self.train.at(indices, draw))
+        return self._checked(self.train.at(indices, draw))
 
     def evaluation(self, indices: Indices) -> tuple[Tensor, Tensor]:
         """The same of the held-out text."""
-        return self._moved(self.held_out.at(indices, None))
+        return self._checked(self.held_out.at(indices, None))
 
-    def _moved(self, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def _checked(self, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """The batch, on the device."""
+        largest = max(int(tokens.max()) for tokens in (batch[:1] if self.classes else batch))
+        if largest >= self.vocabulary:
+            raise DataError(f"token {largest} is beyond the vocabulary of {self.vocabulary}: make the data set again")
         if self.device.type != "cuda":
             return batch
         tokens, answers = (t.pin_memory().to(self.device, non_blocking=True) for t in batch)
