@@ -29,7 +29,7 @@ def test_after_cuts_a_run_converges_and_the_next_changes_nothing(machines: tuple
     chance = random.Random(SEED + round_)
     for machine in machines:
         task = chance.randint(1, TASKS)
-        machine.run(f"systemd-run --quiet python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")
+        machine.run(f"python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")
 
     broken, healed, again = (machines[0].play() for _ in range(3))
 
