@@ -177,17 +177,23 @@ def nvidia_smi(arguments):
         for i in gpus:
             print(", ".join(figure(there, i, name) for name in asked.split(",")))
     elif option == "-q":
-        done = (RUN / "fabric").exists() and "no-fabric" not in there["faults"]
-        for i in gpus:
-            print(f"GPU 00000000:{0x10 + i:02X}:00.0")
-            told = ("Completed", "Success") if done else ("In Progress", "N/A")
-            told = told if there["fabric"] else ("N/A", "N/A")
-            print("    Fabric\n        {:<34}: {}\n        {:<34}: {}".format("State", told[0], "Status", told[1]))
+        fabric(there, gpus)
+    elif option == "--lock-gpu-clocks":
+        write(RUN / "clocks", f"{asked}\n")
     elif option == "-L":
         for i in gpus:
             print(f"GPU {i}: {there['name']} (UUID: GPU-{i:08d})")
             print(standin_mig.listed(i), end="")
     return 0
+
+
+def fabric(there, gpus):
+    done = (RUN / "fabric").exists() and "no-fabric" not in there["faults"]
+    told = ("Completed", "Success") if done else ("In Progress", "N/A")
+    told = told if there["fabric"] else ("N/A", "N/A")
+    for i in gpus:
+        print(f"GPU 00000000:{0x10 + i:02X}:00.0")
+        print("    Fabric\n        {:<34}: {}\n        {:<34}: {}".format("State", told[0], "Status", told[1]))
 
 
 def figure(there, gpu, name):

@@ -6,6 +6,7 @@ MUNGE, Slurm's commands, Open MPI and containerd are the distribution's own pack
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "mounts_ossfs_sha256": hashlib.sha256(nvidia_packages.ossfs(OSSFS).deb()).hexdigest(),
         "container_toolkit_engine": "containerd",
         "cuda_toolkit_profiler": True,
+        "gpu_settings_clocks_mhz": [1980, 1980],
+        "limits_kernel_more": {"net.core.somaxconn": 65535, "vm.nr_hugepages": 5120},
         "mpi_wanted": True,
         "slurm_client_configuration": str(site / "slurm.conf"),
         "slurm_client_munge_key": str(site / "munge.key"),
@@ -90,6 +93,18 @@ def test_the_node_is_ready_with_all_of_it(node: GpuMachine, first: Played) -> No
     assert node.ready["ready"], node.reasons
     assert details["rdma"].startswith("8 ")
     assert "/oss" in details["mounts"]
+
+
+def test_clocks_and_parameters_are_set_and_what_is_not_the_machines_own_is_named(
+    node: GpuMachine, first: Played
+) -> None:
+    limits = json.loads((node.root / "etc/gpufleet/node.json").read_text())["limits"]
+    parameters = (node.root / "etc/sysctl.d/90-gpufleet.conf").read_text().splitlines()
+
+    assert node.run("cat /run/standin/clocks /proc/sys/net/core/somaxconn").split() == ["1980,1980", "65535"]
+    assert "net.core.somaxconn = 65535" in parameters
+    assert "vm.nr_hugepages" in limits["left_out"], "pages are the kernel's, which a container shares"
+    assert not [line for line in parameters if line.startswith("vm.nr_hugepages")]
 
 
 def test_doca_takes_the_place_of_the_kernels_own_driver(node: GpuMachine, first: Played) -> None:
