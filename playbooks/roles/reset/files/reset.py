@@ -50,7 +50,7 @@ DNF = (
     ("dnf", "remove", "--assumeyes", "--quiet", "--noautoremove"),
 )
 LISTING, REMOVAL = APT if shutil.which("apt-get") else DNF
-AUTOMATIC, NO_KERNELS = Path("/etc/dnf/automatic.conf"), "excludepkgs=kernel*"
+AUTOMATIC, NO_KERNELS = Path("/etc/dnf/automatic.conf"), "# gpufleet: kernel* is ours in the next line"
 SSH = "ssh" if Path("/usr/lib/systemd/system/ssh.service").exists() else "sshd"  # Debian's name, and everybody else's
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
 DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
@@ -137,9 +137,20 @@ def docker_settings():
     return [str(DOCKER)]
 
 
+def kernels_let_in(file):
+    """Takes kernels from what dnf-automatic leaves alone, if it was us who put them there."""
+    before = file.read_text() if file.exists() else ""
+    ours = rf"^{re.escape(NO_KERNELS)}\n(?:excludepkgs=kernel\*\n|(.*?),kernel\*(?=[,\s]))"
+    after = re.sub(ours, r"\1", before, flags=re.MULTILINE)
+    if after == before:
+        return []
+    file.write_text(after)
+    return [str(file)]
+
+
 def main(names):
     gone = [*units(), *packages(names), *files(), *packet_filter(), *docker_settings()]
-    gone += [*our_lines(CONTAINERD, OUR_LINE), *our_lines(AUTOMATIC, NO_KERNELS)]
+    gone += [*our_lines(CONTAINERD, OUR_LINE), *kernels_let_in(AUTOMATIC)]
     if gone:
         run("systemctl", "daemon-reload")
         run("systemctl", "try-reload-or-restart", SSH)
