@@ -10,7 +10,11 @@ not_ready() { # a node that cannot make itself says so, and whoever waits for it
     >/var/lib/gpufleet/ready.json
 }
 step="apt-get" && trap 'not_ready "$step fails"' ERR
-apt-get -o Acquire::Retries=10 -qq update
+# The repeats are ours: apt's own, before 3.1.3, wait for ever when one repository of a server is down (LP: #2003851).
+for pause in 1 2 4 8 16 30 60 60; do
+  apt-get -o Acquire::Retries=0 -o APT::Update::Error-Mode=any -qq update && break
+  sleep "$pause"
+done
 apt-get -o Acquire::Retries=10 -qq -y install python3-boto3 python3-venv
 install -d -m 0755 /etc/gpufleet /opt/gpufleet/bundle
 cat >/etc/gpufleet/boot.json <<'GPUFLEET'

@@ -17,7 +17,7 @@ from pathlib import Path
 
 LOCK, LOCK_SECONDS = "/var/lib/apt/lists/lock", 300
 DOWN, DOWN_SECONDS = re.compile("  50[0-9]  |Could not connect to|Temporary failure resolving"), 60
-# The repeats are ours and not apt's own: apt 2.6.1, answered with 503, was seen to wait for ever.
+# The repeats are ours: apt's own, before 3.1.3, wait for ever when one repository of a server is down (LP: #2003851).
 UPDATE = ("update", "--quiet", "--option", "APT::Update::Error-Mode=any", "--option", "Acquire::Retries=0")
 # What `apt-cache show` tells of a package → the folder that takes it, and its unit in bytes.
 TAKEN = {"Size": ("/var/cache/apt/archives", 1), "Installed-Size": ("/usr", 1024)}
