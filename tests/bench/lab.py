@@ -60,8 +60,8 @@ def rows(figures: dict[int, dict[str, dict[str, float]]]) -> Iterator[tuple[str,
         goal = f"≤ {SECOND_RUN_MOST}, changed=0"
         yield f"{machines} machines, second / first run", goal, seen, ratio <= SECOND_RUN_MOST and changed == 0
         for name, told in runs.items():
-            seen = f"{told['cpu_seconds_per_machine']:.1f} s a machine"
-            yield f"{machines} machines, {name} run, control side's CPU", "-", seen, True
+            seen = f"{told['cpu_seconds_per_machine']:.1f} CPU seconds a machine"
+            yield f"{machines} machines, {name} run, control side", "-", seen, True
     few, many = min(figures), max(figures)
     if few != many:
         seconds = [figures[number]["first"]["seconds"] for number in (few, many)]
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
         print(json.dumps({"figures": figures, "rows": list(rows(figures))}))
     else:
         for what, goal, seen, reached in rows(figures):
-            print(f"{what:<46}  {goal:<18}  {seen}{'' if reached else '    MISSED'}")
+            print(f"{what:<40}  {goal:<18}  {seen}{'' if reached else '    MISSED'}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,7 +49,10 @@ def holding(text: str) -> list[str]:
     return [name for name, secret in CANARIES.items() if secret in text]
 
 
-def test_no_canary_leaves_its_place(node: GpuMachine, tmp_path: Path) -> None:
+def test_no_canary_leaves_its_place(
+    node: GpuMachine, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("secrets", len(CANARIES))
     secrets = tmp_path / "secrets.json"
     secrets.write_text(json.dumps(CANARIES))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
@@ -25,8 +25,11 @@ def machines(boot: Boot) -> Iterator[tuple[GpuMachine, ...]]:
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_after_cuts_a_run_converges_and_the_next_changes_nothing(machines: tuple[GpuMachine, ...], round_: int) -> None:
+def test_after_cuts_a_run_converges_and_the_next_changes_nothing(
+    machines: tuple[GpuMachine, ...], round_: int, record_property: Callable[[str, object], None]
+) -> None:
     chance = random.Random(SEED + round_)
+    record_property("cuts", len(machines))
     for machine in machines:
         task = chance.randint(1, TASKS)
         machine.run(f"python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")

@@ -84,10 +84,13 @@ def test_a_second_run_changes_nothing(nodes: dict[str, GpuMachine]) -> None:
 
 
 @pytest.mark.parametrize("round_", range(len(PAIRS)))
-def test_every_damage_is_healed_by_one_run(nodes: dict[str, GpuMachine], round_: int) -> None:
+def test_every_damage_is_healed_by_one_run(
+    nodes: dict[str, GpuMachine], round_: int, record_property: Callable[[str, object], None]
+) -> None:
     """Two at a time, of packages and of settings: what puts the ones right writes nothing of the others."""
     before, pairs = all_kept(nodes), cells(round_, len(PAIRS))
     hit = {name: [each for each in PAIRS[pairs[name]] if DAMAGES[each].can_hit(node)] for name, node in nodes.items()}
+    record_property("pairs", sum(map(len, hit.values())))
     for name, damages in hit.items():
         for each in damages:
             DAMAGES[each].do(nodes[name])

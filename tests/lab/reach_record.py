@@ -1,0 +1,114 @@
+"""What was seen of the lab, kept as it is seen: a run that was interrupted goes on where it stopped.
+
+A record is of the sources that it was seen on, by their contents; on others it begins anew. Pages are no sources: what
+they say of a node, `make test` compares, too. Nor is `training/`, which changes most: machines of the lab carry a
+stand-in for it, and user data one bundle that nothing there runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NO_SOURCES = (":!docs", ":!*.md", ":!training")
+OUTCOMES = ("failed", "skipped", "passed")  # a test's is the first of these that one of its phases had
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """How a test ended, or None; with the seconds of its fixtures, and what it counted, by name."""
+
+    drill: bool
+    outcome: str | None = None
+    seconds: float = 0.0
+    counted: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Record:
+    """Tests by their names, and the rows of what is no test."""
+
+    file: Path
+    sources: str
+    tests: dict[str, Seen] = field(default_factory=dict)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: Path) -> Record:
+        """What was kept of the sources as they are."""
+        file, sources = root / ".gpufleet/lab.json", fingerprint(root)
+        told = json.loads(file.read_text()) if file.exists() else {}
+        if told.get("sources") != sources:
+            return cls(file, sources)
+        return cls(file, sources, {name: Seen(**seen) for name, seen in told["tests"].items()}, told["rows"])
+
+    def passed(self, name: str) -> bool:
+        return self.tests[name].outcome == "passed"
+
+    def keep(self) -> None:
+        tests = {name: asdict(seen) for name, seen in self.tests.items()}
+        self.file.parent.mkdir(exist_ok=True)
+        aside = self.file.with_suffix(".new")
+        aside.write_text(json.dumps({"sources": self.sources, "tests": tests, "rows": self.rows}))
+        aside.replace(self.file)
+
+
+def fingerprint(root: Path) -> str:
+    """Of the names and contents of all sources, those that git does not know yet, too."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".", *NO_SOURCES]
+    names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        if (root / name).is_file():
+            digest.update(f"{name}\0{hashlib.sha256((root / name).read_bytes()).hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+@dataclass(eq=False)
+class Keeper:
+    """Keeps how each test ends as soon as it has, and lets only those run that have not passed: pytest calls it.
+
+    again: what has passed runs, too. Tests that are marked `in_order` run all of a file, or none.
+    """
+
+    record: Record
+    again: bool = False
+    reports: list[pytest.TestReport] = field(default_factory=list)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+        for item in items:
+            self.record.tests.setdefault(item.nodeid, Seen(drill=item.get_closest_marker("drill") is not None))
+        yield  # to what else leaves tests out, as -k does
+        if self.again:
+            for item in items:
+                self.record.tests[item.nodeid] = replace(self.record.tests[item.nodeid], outcome=None)
+        waiting = {item.path for item in items if not self.record.passed(item.nodeid)}
+        wanted = [
+            item
+            for item in items
+            if not self.record.passed(item.nodeid) or (item.get_closest_marker("in_order") and item.path in waiting)
+        ]
+        config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+        items[:] = wanted
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.reports.append(report)
+        if report.when == "teardown":
+            outcomes = Counter(each.outcome for each in self.reports)
+            self.record.tests[report.nodeid] = Seen(
+                drill=self.record.tests[report.nodeid].drill,
+                outcome=next(outcome for outcome in OUTCOMES if outcomes[outcome]),
+                seconds=sum(each.duration for each in self.reports),
+                counted={name: int(str(count)) for name, count in report.user_properties},
+            )
+            self.reports.clear()
+            self.record.keep()

@@ -1,0 +1,193 @@
+"""What the lab keeps of what it has seen, and the table that it makes of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
+
+import reach
+from reach import Row
+from reach_record import Keeper, Record, Seen, fingerprint
+
+DRILLS = """
+import os
+import pytest
+
+def ends(how):
+    if how == "interrupted":
+        raise KeyboardInterrupt
+    if how == "skipped":
+        pytest.skip("asked")
+    assert how == "passed"
+
+def test_one(): pass
+
+@pytest.mark.drill
+def test_two(record_property):
+    record_property("pairs", 11)
+    ends(os.environ["TWO"])
+
+def test_three(record_property):
+    record_property("pairs", 9)
+"""
+
+
+@dataclass(eq=False)
+class Lab:
+    """A project with three tests, of which the second ends as it is told. ran: by each run, in its order."""
+
+    root: Path
+    ran: list[str] = field(default_factory=list)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.ran.append(nodeid.partition("::test_")[2])
+
+    def run(self, *arguments: str, again: bool = False) -> list[str]:
+        """The tests that a run ran."""
+        self.ran.clear()
+        sys.modules.pop("test_drills", None)
+        settings = ["-q", "-p", "no:cacheprovider", "-c", str(self.root / "pytest.ini"), str(self.root)]
+        pytest.main([*settings, *arguments], plugins=[Keeper(Record.of(self.root), again), self])
+        return list(self.ran)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".gitignore").write_text(".gpufleet/\n__pycache__/\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  drill\n  in_order\n")
+    (tmp_path / "test_drills.py").write_text(DRILLS)
+    monkeypatch.setenv("TWO", "passed")
+    return Lab(tmp_path)
+
+
+def told(*tests: Seen) -> str:
+    return reach.told(list(tests))
+
+
+def seen(outcome: str | None = "passed", **counted: int) -> Seen:
+    return Seen(drill=True, outcome=outcome, seconds=60, counted=counted)
+
+
+def test_a_run_goes_on_where_one_was_interrupted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWO", "interrupted")
+    assert lab.run() == ["one", "two"]
+    monkeypatch.setenv("TWO", "passed")
+
+    assert lab.run() == ["two", "three"]
+    assert lab.run() == []
+
+
+@pytest.mark.parametrize("ended", ["failed", "skipped"])
+def test_what_failed_or_was_skipped_runs_again(lab: Lab, monkeypatch: pytest.MonkeyPatch, ended: str) -> None:
+    monkeypatch.setenv("TWO", ended)
+    assert lab.run() == ["one", "two", "three"]
+    assert lab.run() == ["two"]
+
+
+def test_all_runs_again_when_asked_and_an_interruption_of_that_is_gone_on_with(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.run()
+    monkeypatch.setenv("TWO", "interrupted")
+
+    assert lab.run(again=True) == ["one", "two"]
+    assert lab.run("-k", "three", again=True) == ["three"]
+    assert lab.run() == ["two"]
+
+
+def test_other_sources_are_seen_anew(lab: Lab) -> None:
+    lab.run()
+    (lab.root / "new.py").write_text("")
+
+    assert lab.run() == ["one", "two", "three"]
+
+
+def test_tests_that_build_on_each_other_run_all_or_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    (lab.root / "test_drills.py").write_text(f"{DRILLS}\npytestmark = pytest.mark.in_order\n")
+    monkeypatch.setenv("TWO", "failed")
+    lab.run()
+    monkeypatch.setenv("TWO", "passed")
+
+    assert lab.run() == ["one", "two", "three"]
+    assert lab.run() == []
+
+
+def test_a_record_has_what_a_test_took_and_counted_and_those_that_have_not_run(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TWO", "interrupted")
+    lab.run()
+    one, two, three = Record.of(lab.root).tests.values()
+
+    assert (one.outcome, one.drill, one.seconds > 0) == ("passed", False, True)
+    assert (two.outcome, two.drill) == (None, True)
+    assert three.outcome is None
+    lab.run("-k", "three")
+    assert list(Record.of(lab.root).tests.values())[2].counted == {"pairs": 9}
+
+
+def test_pages_and_what_git_ignores_are_no_sources(lab: Lab) -> None:
+    before = fingerprint(lab.root)
+    for path in ("README.md", "docs/picture.svg", "training/loop.py", ".gpufleet/engine"):
+        (lab.root / path).parent.mkdir(exist_ok=True)
+        (lab.root / path).write_text("x")
+
+    assert fingerprint(lab.root) == before
+    (lab.root / "test_drills.py").unlink()
+    assert fingerprint(lab.root) != before
+
+
+def test_a_line_says_how_much_was_seen() -> None:
+    assert told() == told(seen(None)) == "not run"
+    assert told(seen(), seen()) == "2 of 2 tests"
+    assert told(seen(pairs=11), seen(pairs=9)) == "20 of 20 pairs; 2 of 2 tests"
+    assert told(seen(pairs=11), seen("failed", pairs=9)) == "11 of 20 pairs; 1 of 2 tests, 1 failed"
+    assert told(seen("skipped"), seen(None), seen()) == "1 of 3 tests, 1 skipped, 1 not run"
+
+
+def test_a_line_is_missed_as_soon_as_something_of_it_was_seen_and_not_all_passed() -> None:
+    assert reach.reached([]) is reach.reached([seen(None)]) is None
+    assert reach.reached([seen(), seen()]) is True
+    assert reach.reached([seen(), seen(None)]) is reach.reached([seen("skipped")]) is False
+
+
+def test_the_share_of_make_test_is_of_the_labs_tests_that_are_no_drill(tmp_path: Path) -> None:
+    short = Seen(drill=False, outcome="passed", seconds=390)
+    record = Record(tmp_path, "", {"tests/lab/a::b": short, "tests/lab/a::c": seen(), "tests/unit/a::b": short})
+
+    assert reach.share(record) == Row("the lab's share of make test", "≤ 12 min", "6.5 min; 1 of 1 tests", True)
+    record.tests["tests/lab/a::d"] = short
+    assert reach.share(record).reached is False
+
+
+def test_parts_that_are_no_tests_run_until_they_are_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, ran = iter([False, True, True]), []
+
+    def part(what: str) -> Iterator[Row]:
+        ran.append(what)
+        yield Row(what, "-", "seen", next(ends))
+
+    monkeypatch.setattr(reach, "PARTS", {"bench": part})
+    record = Record(tmp_path / ".gpufleet/lab.json", "")
+    for again in (False, False, False, True):
+        reach.run_parts(record, again=again)
+
+    assert len(ran) == 3
+    assert reach.table(record)[-1] == Row("bench", "-", "seen", True)
+
+
+def test_the_table_has_what_the_bench_prints_and_one_line_where_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    print_rows = 'print(\'{"rows": [["8 machines", "≤ 0.8", "0.52", true], ["16 machines", "≤ 0.8", "0.9", false]]}\')'
+    monkeypatch.setattr(reach, "BENCH", (sys.executable, "-c", print_rows))
+    assert [row.reached for row in reach.measured("bench")] == [True, False]
+
+    monkeypatch.setattr(reach, "BENCH", (sys.executable, "-c", "raise SystemExit('no machines')"))
+    assert list(reach.measured("bench")) == [Row("bench", "-", "failed", False)]
