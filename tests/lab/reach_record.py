@@ -1,8 +1,8 @@
 """What was seen of the lab, kept as it is seen: a run that was interrupted goes on where it stopped.
 
 A record is of the sources that it was seen on, by their contents; on others it begins anew. Pages are no sources: what
-they say of a node, `make test` compares, too. Nor is `training/`, which changes most: machines of the lab carry a
-stand-in for it, and user data one bundle that nothing there runs.
+they say of a node, `make test` compares, too. Nor are `training/` and its tests, which change most: machines of the lab
+carry a stand-in for it, and user data one bundle that nothing there runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-NO_SOURCES = (":!docs", ":!*.md", ":!training")
+NO_SOURCES = (":!docs", ":!*.md", ":!training", ":!tests/unit/training", ":!tests/drill")
 OUTCOMES = ("failed", "skipped", "passed")  # a test's is the first of these that one of its phases had
 
 
