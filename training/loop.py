@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from training import flops, models, trial
+from training.allocator import keep_freed_memory
 from training.average import Average
 from training.checkpoint import Checkpoints
 from training.checkpoint.state import State
@@ -77,6 +78,8 @@ class Run:
 
     def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
         self.job, self.ranks, self.stop = job, ranks, stop
+        if ranks.device.type == "cpu":
+            keep_freed_memory()
         self.data = load_data(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
         model = models.build(job, self.data).to(ranks.device)
