@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,20 @@ from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Disks, Handover, Storage
 from ops import nodes
 
+
+def own_network(sign: socket.socket) -> str:
+    """A /24 that no other process of this computer that boots machines has: each holds a name that there is once."""
+    for network in (f"10.213.{number}" for number in range(53, 100)):
+        with suppress(OSError):
+            sign.bind(f"\0gpufleet-lab-{network}")
+            return network
+    raise RuntimeError("all networks of the lab are taken: end a run of it")
+
+
+SIGN = socket.socket(socket.AF_UNIX)  # open for as long as this process lives
+NETWORK = own_network(SIGN)
 PORT = 8099
-GATEWAY, CIDR = "10.213.53.1", "10.213.53.0/24"
+GATEWAY, CIDR = f"{NETWORK}.1", f"{NETWORK}.0/24"
 BOOT_AT_ONCE = 4
 HERE = Path(__file__).parent
 UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
@@ -180,7 +193,7 @@ def asked(site: Path, number: int, release: str | None) -> NodeSpec:
     """A machine of the lab's network by its number, on this computer's release or another."""
     environment = str(Path(sys.executable).parents[1])
     ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(release), "environment": environment}
-    address, name = GATEWAY.removesuffix(".1") + f".{10 + number}", f"gpu-{number}"
+    address, name = f"{NETWORK}.{10 + number}", f"gpu-{number}"
     return NodeSpec(site=site, name=name, address=address, port=22, public_keys=(), storage={}, machine=ground)
 
 
