@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
 NEW = "595.91.07"
 SEED = 20261122
-TASKS = {True: 40, False: 12}  # of a run that heals a node with GPUs, and one without; both have more
+TASKS = {True: 30, False: 12}  # of a run that heals a node with GPUs, and one without; both have more
 PAIRS = list(zip(OF_PACKAGES, OF_SETTINGS, strict=True))
 
 
