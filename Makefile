@@ -31,7 +31,7 @@ bench: ## the comparisons behind the figures of the pages
 	@$(BIN)/python -m training bench accuracy loop naive
 	@$(BIN)/python tests/bench/plan.py
 
-lab: ## all tests on real hosts and machines, the linter and the bench; then what of it was reached (hours; goes on where it stopped)
+lab: ## all tests on real hosts and machines, and a table of what they reached (hours; goes on where it stopped)
 	@$(SETUP) --tests
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/lab/reach.py
 

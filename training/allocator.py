@@ -1,8 +1,7 @@
 """The C library's allocator, where a CPU trains.
 
-Of its own accord glibc gives the memory that a step frees back to the system, and the system clears the same pages
-again in the next step: tens of thousands of page faults a step of ResNet-50. PyTorch's own tuning guide has users load
-another allocator for it; telling this one to keep its memory does as much.
+Of its own accord glibc gives much of what a step frees back to the system, which clears the same pages for the next one
+(mallopt(3), M_TRIM_THRESHOLD and M_MMAP_THRESHOLD).
 """
 
 from __future__ import annotations

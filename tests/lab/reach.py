@@ -10,6 +10,7 @@ the run did not come to its end.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 from reach_record import Keeper, Record, Seen, fingerprint
@@ -181,5 +183,18 @@ def main(arguments: list[str]) -> int:
     return 0 if ended and not any(row.reached is False for row in rows) else 1
 
 
+def alone(root: Path) -> IO[str]:
+    """A lock that lives as long as it is open: two runs at once would each forget what the other has seen."""
+    path = root / ".gpufleet" / "lab.lock"
+    path.parent.mkdir(exist_ok=True)
+    lock = path.open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit("another run of the lab keeps what it sees in .gpufleet/lab.json: wait for its end")
+    return lock
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with alone(ROOT):
+        sys.exit(main(sys.argv[1:]))

@@ -103,6 +103,12 @@ def test_all_runs_again_when_asked_and_an_interruption_of_that_is_gone_on_with(
     assert lab.run() == ["two"]
 
 
+def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
+    with reach.alone(tmp_path), pytest.raises(SystemExit, match="another run of the lab keeps what it sees"):
+        reach.alone(tmp_path)
+    reach.alone(tmp_path).close()
+
+
 def test_other_sources_are_seen_anew(lab: Lab) -> None:
     lab.run()
     (lab.root / "new.py").write_text("")

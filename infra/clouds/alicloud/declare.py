@@ -29,7 +29,6 @@ from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, AlicloudPlan
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 STORE = ""  # beside storage, which has names
-NO_FILES = {"key_file": "", "known_hosts_file": ""}  # a node configures itself without logging in
 
 
 class Cluster(ComponentResource):
@@ -140,7 +139,7 @@ class Cluster(ComponentResource):
         )
 
     def _user_data(self, group: AlicloudGroupPlan) -> Output[str]:
-        access = handover.Access(user=self._plan.access.user, **NO_FILES)
+        access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
             Boot(
                 group=group.name,

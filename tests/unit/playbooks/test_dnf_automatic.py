@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXCLUDE = Path(__file__).parents[3] / "playbooks/roles/dnf_automatic/files/exclude.py"
+ROLES = Path(__file__).parents[3] / "playbooks/roles"
+EXCLUDE, RESET = ROLES / "dnf_automatic/files/exclude.py", ROLES / "reset/files/reset.py"
 MARK = "# gpufleet: kernel* is ours in the next line\n"
 
 
@@ -36,6 +38,18 @@ def test_kernels_join_what_others_exclude_and_a_second_run_changes_nothing(
 
     assert file.read_text() == after
     assert told == (str(file), "")
+
+
+@pytest.mark.parametrize(
+    "theirs", ["[base]\ndebuglevel=1\n", "[base]\nexcludepkgs=glibc\n", "[base]\nexcludepkgs = glibc, zlib", "[base]\n"]
+)
+def test_a_reset_leaves_what_others_exclude(tmp_path: Path, theirs: str) -> None:
+    file = tmp_path / "automatic.conf"
+    file.write_text(theirs)
+    excluded(file)
+
+    assert runpy.run_path(str(RESET))["kernels_let_in"](file) == [str(file)]
+    assert file.read_text() == theirs
 
 
 @pytest.mark.parametrize("theirs", ["[base]\nexcludepkgs=glibc kernel*\n", None])

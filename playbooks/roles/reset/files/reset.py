@@ -140,7 +140,7 @@ def docker_settings():
 def kernels_let_in(file):
     """Takes kernels from what dnf-automatic leaves alone, if it was us who put them there."""
     before = file.read_text() if file.exists() else ""
-    ours = rf"^{re.escape(NO_KERNELS)}\n(?:excludepkgs=kernel\*\n|(.*?),kernel\*(?=[,\s]))"
+    ours = rf"^{re.escape(NO_KERNELS)}\n(?:excludepkgs=kernel\*(?:\n|\Z)|(.*?),kernel\*(?![^,\s]))"
     after = re.sub(ours, r"\1", before, flags=re.MULTILINE)
     if after == before:
         return []
@@ -157,4 +157,5 @@ def main(names):
     print("\n".join(gone))
 
 
-main(json.loads(sys.argv[1]))
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
