@@ -1,8 +1,8 @@
 """`bench naive` and `bench naive-resnet50`: our job against a script as articles write it, same model, batch and number
 of samples, one process.
 
-Our side's time runs from its first step to its last checkpoint on disk: real data path, checkpoints at the same
-interval and reports included. The article's runs from its first batch to its last `torch.save`.
+A turn is an epoch and the checkpoint at its end, as articles save. Our side's time runs from its first step to its
+checkpoint on disk, real data path and reports included. The article's runs from its first batch to its `torch.save`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from training.data.images import ImageSet
 from training.loop import train
 from training.report import Report, Start
 
-STEPS = {"naive": 62, "naive-resnet50": 16}  # an epoch of MNIST-5k, and of 128 images
-SAVE_EVERY = {"naive": 20, "naive-resnet50": 16}
+STEPS = {"naive": 62, "naive-resnet50": 16}  # an epoch: of MNIST-5k, and of 128 images
 GOALS = {"naive": 2.3, "naive-resnet50": 1.2}
 GOAL_WHERE_BF16_PAYS = 2.1  # of ResNet-50
 
 
 class Clock(Report):
-    """From the start of the steps to the last checkpoint on disk."""
+    """From the start of the steps to the checkpoint on disk."""
 
     def __init__(self) -> None:
         self.began = self.ended = 0.0
@@ -57,7 +56,7 @@ def resnet50(rounds: int) -> Figure:
 
 
 def settings(name: str) -> list[str]:
-    steps = [f"steps={STEPS[name]}", f"checkpoint.every_steps={SAVE_EVERY[name]}", "optimizer.warmup_steps=0"]
+    steps = [f"steps={STEPS[name]}", f"checkpoint.every_steps={STEPS[name]}", "optimizer.warmup_steps=0"]
     return [*steps, "optimizer={kind='adamw', lr=0.001}", "precision.compute=auto"]
 
 
@@ -73,7 +72,7 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
                 (Path(out) / "compute.json").write_text(mode)
             ours.append(our_turn(replace(made, out=Path(out))))
             mode = (Path(out) / "compute.json").read_text()
-            theirs.append(their_turn(made, steps, SAVE_EVERY[name], Path(out) / "article.pt"))
+            theirs.append(their_turn(made, steps, Path(out) / "article.pt"))
     ours, theirs = ours[1:], theirs[1:]  # the first turn warms both up
     pays = name == "naive-resnet50" and json.loads(mode)["compute"] == "bf16"
     return Figure(
@@ -85,7 +84,7 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
         settings={
             "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}",
             "chosen": mode.strip(),
-            "turn": f"{steps} steps, a checkpoint every {SAVE_EVERY[name]}, our loop reports every {made.log_every}",
+            "turn": f"{steps} steps, a checkpoint at their end, our loop reports every {made.log_every}",
         },
     )
 
@@ -97,7 +96,7 @@ def our_turn(made: Job) -> float:
     return clock.ended - clock.began
 
 
-def their_turn(made: Job, steps: int, save_every: int, file: Path) -> float:
+def their_turn(made: Job, steps: int, file: Path) -> float:
     """Seconds of the article's loop over the same number of steps."""
     model, pictures = theirs_of(made)
     start = time.perf_counter()
@@ -107,7 +106,7 @@ def their_turn(made: Job, steps: int, save_every: int, file: Path) -> float:
         batch=made.data.global_batch,
         steps=steps,
         lr=made.optimizer.lr,
-        save_every=save_every,
+        save_every=steps,
         file=file,
     )
     return time.perf_counter() - start
