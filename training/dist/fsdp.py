@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
@@ -23,11 +23,19 @@ class Fsdp(Parallel):
         super().__init__(model.to(memory_format=torch.contiguous_format), ranks, global_batch)
         for unit in units(model):
             fully_shard(unit, mesh=mesh["data"])
-        self._sharded = fully_shard(model, mesh=mesh["data"])
+        sharded = fully_shard(model, mesh=mesh["data"])
+        assert isinstance(sharded, FSDPModule)
+        self._sharded = sharded
         self.weight = ranks.world / global_batch  # fully_shard divides by the number of ranks
 
+    def judge(self, inputs: Tensor) -> Tensor | None:
+        """The outputs. After a forward alone torch keeps the outermost parameters whole, and the next forward would not
+        see that an average of the weights has left their place."""
+        outputs = super().judge(inputs)
+        self._sharded.reshard()
+        return outputs
+
     def part(self, *, last: bool) -> AbstractContextManager[object]:
-        assert isinstance(self._sharded, FSDPModule)
         self._sharded.set_requires_gradient_sync(last)
         return nullcontext()
 
