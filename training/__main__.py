@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -87,9 +86,8 @@ def digest(checkpoint: Path) -> int:
 
 
 def fault(error: object, code: int) -> int:
-    """Says on rank 0 what is wrong; every rank would say the same."""
-    if os.environ.get("RANK", "0") == "0":
-        print(error, file=sys.stderr)
+    """Says what is wrong. Every rank does: a bad file may be in one rank's share alone, a full disk on one node."""
+    print(error, file=sys.stderr)
     return code
 
 

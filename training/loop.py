@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import platform
+import sys
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple, Protocol
 
 import torch
@@ -100,7 +101,8 @@ class Run:
         extra = {**self.average.tensors, **shared}
         state = State(self.model, self.optimizer, self.precision.scaler, extra=extra, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
-        self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=told.note)
+        note = report.note if ranks.rank == 0 else partial(print, file=sys.stderr)
+        self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=note)
         self.done = self.checkpoints.restore()
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()

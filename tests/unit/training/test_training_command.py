@@ -49,6 +49,15 @@ def test_a_wrong_job_ends_with_2_and_no_traceback(job_file: str, capsys: pytest.
     assert capsys.readouterr().err == "--set optimizer.lr: must be greater than 0, is -1\n"
 
 
+def test_the_rank_that_fails_says_why_whichever_it_is(
+    job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("RANK", "3")
+
+    assert main(["run", job_file, "--set", "data={kind='packed', path='nowhere', global_batch=8}"]) == 1
+    assert capsys.readouterr().err.startswith("nowhere is no packed data set")
+
+
 def test_a_stopped_run_ends_with_75(job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(interrupt.Stop, "requested", lambda self: True)
 
