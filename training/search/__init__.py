@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from training.config import JobError
-from training.search.plan import Plan, read
+from training.search.plan import Plan, assignments, read
 from training.search.study import Outcome, leave, opened, outcomes, work
 
 
@@ -58,7 +58,7 @@ def table(plan: Plan, told: list[Outcome]) -> str:
         values = "  ".join(f"{key} {short(value)}" for key, value in trial.values.items())
         lines.append(f"  trial {trial.number:<4}{trial.accuracy:.2%}  {values}")
     if done:
-        sets = " ".join(f"--set {key}={value}" for key, value in done[0].values.items())
+        sets = " ".join(f"--set {each}" for each in assignments(done[0].values))
         lines.append(f"python -m training run {plan.job} {sets}")
     return "\n".join(lines)
 

@@ -56,8 +56,13 @@ class Plan(Head):
     def job_of(self, number: int, values: dict[str, Any]) -> Job:
         """The job of a trial: judged on a fold, and often enough to be pruned."""
         own = {"out": self.out / f"trial-{number:04d}", "data.fold": self.fold, "eval.every_steps": self.eval_every}
-        settings = own | {"tensorboard": "false"} | values
-        return load(self.job, [f"{key}={value}" for key, value in settings.items()])
+        settings = own | {"tensorboard": False} | values
+        return load(self.job, assignments(settings))
+
+
+def assignments(values: dict[str, Any]) -> list[str]:
+    """`key=value` as the command line takes it: a truth value as TOML writes it."""
+    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
 
 
 def read(path: str | Path) -> Plan:

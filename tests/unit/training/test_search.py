@@ -11,7 +11,7 @@ from training import search
 from training.config import JobError
 from training.report import Evaluation
 from training.search.plan import Range, read
-from training.search.study import Judged, opened, outcomes, work
+from training.search.study import Judged, Outcome, opened, outcomes, work
 
 SEARCH = """\
 job = "smoke"
@@ -47,6 +47,14 @@ def test_trials_are_judged_on_a_fold_of_the_training_set(file: Path):
     job = read(file).job_of(7, {"optimizer.lr": 0.5})
 
     assert (job.data.fold, job.eval.every_steps, job.optimizer.lr, job.out.name) == (0, 5, 0.5, "trial-0007")
+
+
+def test_truth_values_are_tried_and_told_as_the_command_line_takes_them(file: Path):
+    plan = read(file)
+    best = Outcome(number=0, state="finished", accuracy=0.9, values={"augment.flip": True})
+
+    assert plan.job_of(0, {"augment.flip": True}).augment.flip
+    assert search.table(plan, [best]).endswith("--set augment.flip=true")
 
 
 @pytest.mark.parametrize(
