@@ -25,7 +25,7 @@ def say(line: str) -> None:
     """A line to the person, on standard error."""
     try:
         print(f"launch: {line}", file=sys.stderr, flush=True)
-    except BrokenPipeError:  # the person is gone: the job has to save and end all the same
+    except OSError:  # the person is gone, or the disk of the log is full: the job has to save and end all the same
         return
 
 
@@ -35,6 +35,6 @@ def leave(exit_code: int) -> NoReturn:
     A thread of torch tells the store again and again that this node is there. CPython unwinds a thread that comes back
     from C++ while the interpreter ends, which C++ answers with SIGABRT: the exit code would be lost.
     """
-    with suppress(BrokenPipeError):
+    with suppress(OSError):
         sys.stdout.flush()
     os._exit(exit_code)

@@ -48,5 +48,5 @@ def _copy(source: int, sink: int) -> None:
         while heard and block:
             try:
                 block = block[os.write(sink, block) :]
-            except BrokenPipeError:
+            except OSError:  # a reader that went, a log on a full disk
                 heard = False

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from torch.distributed.elastic.multiprocessing import ProcessFailure
 
+from training.launch.ended import say
 from training.launch.failure import Logs, error_file, first_failure
 from training.launch.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
 from training.launch.progress import Progress, newest_step
+from training.launch.relay import Relay
 
 
 def reached(out: Path, step: int, rank: int = 0) -> None:
@@ -111,6 +113,20 @@ def test_a_lost_connection_is_told_in_words(logs: Logs) -> None:
     said = first_failure({0: failed(logs, 0, 1, error, 5.0)}, logs).line()
 
     assert said == "rank 0 ended with exit code 1: lost its connection to another rank"
+
+
+def test_a_log_on_a_full_disk_ends_neither_the_ranks_nor_their_launcher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full, before = os.open("/dev/full", os.O_WRONLY), os.dup(1)
+    os.dup2(full, 1)
+    try:
+        with Relay():
+            os.write(1, b"x" * 2**18)  # more than a pipe holds
+    finally:
+        os.dup2(before, 1)
+    monkeypatch.setattr("sys.stderr", os.fdopen(full, "w"))
+    say("this cannot be written")
 
 
 def test_nodes_and_store_are_read_from_the_command_line() -> None:
