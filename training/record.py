@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.report import Evaluation, Report, Start, Step
-from training.result import PREEMPTED, Result, replace_text
+from training.result import PREEMPTED, RESULT, Result, replace_text
 
 if TYPE_CHECKING:
     from training.board import Board
@@ -22,7 +22,8 @@ class Record(Report):
     def __init__(self, out: Path, onward: Report, done: int, *, tensorboard: bool) -> None:
         self._out, self._onward = out, onward
         out.mkdir(parents=True, exist_ok=True)
-        (out / PREEMPTED).unlink(missing_ok=True)
+        for name in (PREEMPTED, RESULT):  # an earlier start's
+            (out / name).unlink(missing_ok=True)
         path = out / "metrics.jsonl"
         lines = kept(path, done)
         replace_text(path, "".join(f"{json.dumps(line)}\n" for line in lines))

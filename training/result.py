@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-PREEMPTED = "PREEMPTED"
+RESULT, PREEMPTED = "result.json", "PREEMPTED"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Result:
 
     def write(self, out: Path) -> None:
         """Puts it into the run's folder; a stopped run also leaves the marker that schedulers look for."""
-        replace_text(out / "result.json", json.dumps(self.to_json(), indent=2) + "\n")
+        replace_text(out / RESULT, json.dumps(self.to_json(), indent=2) + "\n")
         if not self.finished:
             replace_text(out / PREEMPTED, json.dumps({"step": self.steps}) + "\n")
 

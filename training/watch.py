@@ -16,6 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from training.result import RESULT
+
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 60  # characters of a curve
 REFRESH_SECONDS = 0.5
@@ -42,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     try:
         with Live(view(asked.run), console=console, auto_refresh=False) as live:
-            while not (asked.run / "result.json").is_file():
+            while not (asked.run / RESULT).is_file():
                 time.sleep(REFRESH_SECONDS)
                 live.update(view(asked.run), refresh=True)
             live.update(view(asked.run), refresh=True)

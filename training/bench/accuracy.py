@@ -13,6 +13,7 @@ from statistics import mean
 from training.bench.figure import BenchError, Figure
 from training.config import load
 from training.data import fetch
+from training.result import RESULT
 
 SEEDS = (1, 2, 3)
 RANKS = 2
@@ -52,4 +53,4 @@ def launched(job: str, out: Path, seed: int) -> tuple[float, float]:
     )
     if done.returncode != 0:
         raise BenchError(f"the launch with seed {seed} ended with exit code {done.returncode}: {done.stderr.strip()}")
-    return json.loads((out / "result.json").read_text())["accuracy"], time.perf_counter() - start
+    return json.loads((out / RESULT).read_text())["accuracy"], time.perf_counter() - start

@@ -22,6 +22,7 @@ from typing import Any
 
 from training.bench.figure import BenchError, Figure
 from training.report import Report, Step
+from training.result import RESULT
 
 RATE = "200mbit"
 RANK = 4
@@ -118,7 +119,7 @@ def accuracy(out: Path, mode: str) -> float:
     settings = [f"out={out}", f"steps={ACCURACY_STEPS}", f"parallel.compress={mode}", f"parallel.rank={RANK}"]
     options = [part for setting in settings for part in ("--set", setting)]
     done(sys.executable, "-m", "training", "launch", "mnist", "--nproc", "2", *options)
-    return json.loads((out / "result.json").read_text())["accuracy"]
+    return json.loads((out / RESULT).read_text())["accuracy"]
 
 
 class Counted(Report):

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from trained import After
 
 from infra.handover import Group
 from training import data, flops, models, watch
 from training.config import Job
 from training.loop import train
 from training.pace import straggler
-from training.report import Lines, Step
+from training.report import Lines, Report, Step
+from training.result import RESULT
 from training.trace import ranges
 from training.wanted.run import Trace
 
@@ -44,6 +46,23 @@ def test_a_run_is_shown_from_its_files(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_folder_without_a_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert watch.main(["watch", str(tmp_path)]) == 1
     assert "holds no run" in capsys.readouterr().err
+
+
+def test_a_run_that_goes_on_has_no_result_of_an_earlier_start(small: Callable[..., Job]):
+    """A live view ends at the result."""
+    stopped = train(small(), stop=After(3))
+    there: list[bool] = []
+
+    class Looks(Report):
+        def step(self, step: Step) -> None:
+            there.append((small().out / RESULT).exists())
+
+    train(small(), report=Looks())
+
+    assert not stopped.finished
+    assert there
+    assert not any(there)
+    assert (small().out / RESULT).exists()
 
 
 def test_a_curve_is_lowest_where_the_values_are():
