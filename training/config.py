@@ -135,6 +135,7 @@ class Job:
             "data.workers",
             "data.path",
             "data.tokenizer",
+            "data.unreadable",
         }
         flat = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
         return {key: [*v] if isinstance(v, tuple) else v for key, v in flat.items() if key not in free}

@@ -158,6 +158,13 @@ def test_a_checkpoint_of_another_recipe_is_refused(small: Callable[..., Job]):
         train(small("steps=20", "optimizer.lr=0.1"))
 
 
+def test_what_decides_no_weights_may_change_on_the_way(small: Callable[..., Job]):
+    """More broken files may be passed over than before: so the message about one too many advises."""
+    folder = "data={kind='imagefolder', path='pictures', global_batch=8"
+
+    assert small(folder + "}").recipe() == small(folder + ", unreadable=3}").recipe()
+
+
 def test_accumulation_equals_no_accumulation(small: Callable[..., Job]):
     whole, pieces = small(out="whole"), small("data.micro_batch=5", out="pieces")
     train(whole)
