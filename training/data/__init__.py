@@ -9,6 +9,7 @@ from training.data import images, text
 from training.data.images import DataError, ImageSet
 from training.data.text import TextSet
 from training.wanted import data as wanted
+from training.wanted.data import Augment
 
 DataSet = ImageSet | TextSet
 
@@ -21,6 +22,8 @@ def load(job: Job) -> DataSet:
         found = part(found, job.data.fold, wanted.FOLDS)  # pyright: ignore[reportArgumentType]
     if isinstance(found, ImageSet):
         found = replace(found, augment=job.augment)
+    elif job.augment != Augment():  # of a packed set only its folder knows
+        raise job.refusal("augment", "changes images, and the data set has none")
     if len(found.held_out) == 0:
         raise DataError(f"data.kind {job.data.kind} has no held-out samples to judge by")
     return found

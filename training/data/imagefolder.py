@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -65,6 +65,9 @@ class Files:
     @property
     def shape(self) -> tuple[int, int, int]:
         return 3, self.side, self.side
+
+    def only(self, places: Indices) -> Files:
+        return replace(self, paths=[self.paths[place] for place in places], labels=self.labels[places])
 
     def to(self, device: torch.device) -> Files:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,6 +35,10 @@ class ImageSource(Protocol):
         """
         ...
 
+    def only(self, places: Indices) -> ImageSource:
+        """Those of these numbers, in their order."""
+        ...
+
     def to(self, device: torch.device) -> ImageSource: ...
 
 
@@ -55,6 +60,9 @@ class Images:
     def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
         places = torch.tensor(indices).to(self.labels.device, non_blocking=True)
         return self.images.index_select(0, places), self.labels.index_select(0, places)  # indexing bytes is slow
+
+    def only(self, places: Indices) -> Images:
+        return Images(images=self.images[places], labels=self.labels[places])
 
     def to(self, device: torch.device) -> Images:
         """On the device, where a quarter of its free memory holds them; where they are otherwise."""
@@ -121,8 +129,6 @@ class ImageSet:
 
 def fold(data: ImageSet, number: int, folds: int) -> ImageSet:
     """A set judged by one part in `folds` of the training images, drawn at random, and trained on the others."""
-    assert isinstance(data.train, Images)
-    judged = torch.tensor(permutation(folds, 0, len(data.train)) % folds == number)
-    images, labels = data.train.images, data.train.labels
-    train, held_out = (Images(images=images[which], labels=labels[which]) for which in (~judged, judged))
+    judged = permutation(folds, 0, len(data.train)) % folds == number
+    train, held_out = (data.train.only(np.flatnonzero(which)) for which in (~judged, judged))
     return replace(data, train=train, held_out=held_out)
