@@ -98,8 +98,8 @@ class Run:
         shared, own = self.parallel.shared(), self.parallel.own()
         warm_up(self.model, {**shared, **own}, lambda: self.gradients(1, self.batches.at(0)))
         self.average = Average(self.model, job.optimizer.ema)
-        extra = {**self.average.tensors, **shared}
-        state = State(self.model, self.optimizer, self.precision.scaler, extra=extra, own=own, rank=ranks.rank)
+        extra, scaler = self.average.tensors, self.precision.scaler
+        state = State(self.model, self.optimizer, scaler, extra=extra, shared=shared, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
         note = report.note if ranks.rank == 0 else partial(print, file=sys.stderr)
         self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=note)

@@ -126,8 +126,8 @@ class Checkpoints:
         return seconds is not None and self._ranks.rank == 0 and time.monotonic() - self._saved_at >= seconds
 
     def save(self, step: int) -> None:
-        """Starts to save the state after so many steps; waits for the save before and a copy of the buffers. A save
-        that failed is told, and training goes on: the older checkpoints stay."""
+        """Starts to save the state after so many steps; waits for the save before, and for a copy of what the
+        next gradients change. A save that failed is told, and training goes on: the older checkpoints stay."""
         if step == self._saved_step:
             return
         began = self._saved_at = time.monotonic()
@@ -163,8 +163,8 @@ class Checkpoints:
 
     def _fitting(self, places: dict[str, Place], live: dict[str, torch.Tensor]) -> Snapshot:
         if self._snapshot is None or self._snapshot.tensors.keys() != live.keys():
-            buffers = self._state.buffers()
-            return Snapshot(live, at_once={key for key, place in places.items() if place.name in buffers})
+            early = self._state.changed_by_gradients()
+            return Snapshot(live, at_once={key for key, place in places.items() if place.name in early})
         return self._snapshot
 
     def _write(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> None:

@@ -13,8 +13,8 @@ class Snapshot:
     """Kept buffers in CPU memory, filled from live tensors while the next gradients are computed.
 
     Only the optimizer's step changes parameters and optimizer state, so their copy may run beside forward and backward
-    and must be over before the next step of the optimizer. What forward itself changes (BatchNorm's statistics) is
-    copied at once.
+    and must be over before the next step of the optimizer. What changes before it is copied at once: BatchNorm's
+    statistics by forward, what PowerSGD keeps by the reduction of gradients.
     """
 
     def __init__(self, live: Mapping[str, Tensor], at_once: set[str]) -> None:
@@ -28,7 +28,7 @@ class Snapshot:
             self._copied.set()  # nothing is under way
 
     def begin(self, live: Mapping[str, Tensor]) -> None:
-        """Copies what forward changes, and on a GPU queues the rest behind the work that is already there."""
+        """Copies what gradients change, and on a GPU queues the rest behind the work that is already there."""
         now = [name for name in live if name in self._at_once]
         copy([self.tensors[name] for name in now], [live[name] for name in now])
         later = [name for name in live if name not in self._at_once]

@@ -16,7 +16,8 @@ class State:
     Everything else (learning rate, sample order, augmentation) is a function of the step and needs no saving.
 
     extra: further live tensors that are the same on every rank (an average of the weights); filled in place by `load`.
-    own: further live tensors that are this rank's alone (what PowerSGD has yet to send).
+    shared, own: live tensors of the way of training, the same on every rank (PowerSGD's Q) and this rank's alone (what
+    PowerSGD has yet to send).
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class State:
         scaler: GradScaler,
         *,
         extra: Mapping[str, Tensor] | None = None,
+        shared: Mapping[str, Tensor] | None = None,
         own: Mapping[str, Tensor] | None = None,
         rank: int = 0,
     ) -> None:
@@ -33,7 +35,8 @@ class State:
         names = {parameter: name for name, parameter in model.named_parameters()}
         self._parameters = dict(model.named_parameters())
         self._names = [names[p] for group in optimizer.param_groups for p in group["params"]]
-        self._extra = {f"extra.{name}": tensor for name, tensor in (extra or {}).items()}
+        self._shared = {f"extra.{name}": tensor for name, tensor in (shared or {}).items()}
+        self._extra = {f"extra.{name}": tensor for name, tensor in (extra or {}).items()} | self._shared
         self._own = {f"rank.{rank}.{name}": tensor for name, tensor in (own or {}).items()}
 
     def tensors(self) -> dict[str, Tensor]:
@@ -50,9 +53,10 @@ class State:
         """The live tensors of this rank alone: `rank.<rank>.<name>`."""
         return self._own
 
-    def buffers(self) -> set[str]:
-        """Names of what a forward pass changes; all else changes only in the optimizer's step."""
-        return {f"model.{name}" for name, _ in self.model.named_buffers()}
+    def changed_by_gradients(self) -> set[str]:
+        """Names of what forward changes (BatchNorm's statistics), and what the way of training changes as it reduces
+        gradients; all else changes only from the optimizer's step on."""
+        return {f"model.{name}" for name, _ in self.model.named_buffers()} | self._shared.keys() | self._own.keys()
 
     def room(self, names: Mapping[str, torch.Size]) -> dict[str, Tensor]:
         """Tensors to read a checkpoint's values into, cut like the live ones, by its names and whole shapes; those of

@@ -60,7 +60,8 @@ class Parallel:
         return nullcontext()
 
     def reduce(self, step: int) -> None:
-        """After the last part of a step, counted from 1: the gradients are those of the global batch on every rank."""
+        """After the last part of a step, counted from 1: the gradients are those of the global batch on every rank.
+        Of what a checkpoint holds it may change buffers and what `shared` and `own` name, and nothing else."""
 
     def stepped(self, step: int, optimizer: torch.optim.Optimizer) -> None:
         """After the optimizer's step."""

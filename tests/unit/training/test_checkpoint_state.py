@@ -43,21 +43,23 @@ def test_a_state_put_back_is_the_same_bit_for_bit(optimizer: str):
 def test_what_belongs_to_a_rank_or_is_extra_is_filled_in_place():
     model = nn.Linear(2, 2)
     sgd = torch.optim.SGD(model.parameters(), 0.1)
-    average, residue = torch.ones(3), torch.ones(2)
-    scaler = GradScaler("cpu", enabled=False)
-    state = State(model, sgd, scaler, extra={"ema.w": average}, own={"residue": residue}, rank=7)
+    average, thin, residue = torch.ones(3), torch.ones(1), torch.ones(2)
+    extra, shared, own = {"ema.w": average}, {"q": thin}, {"residue": residue}
+    state = State(model, sgd, GradScaler("cpu", enabled=False), extra=extra, shared=shared, own=own, rank=7)
     assert set(state.own()) == {"rank.7.residue"}
+    assert state.changed_by_gradients() == {"extra.q", "rank.7.residue"}
+    filled = {"extra.ema.w": torch.full((3,), 5.0), "extra.q": torch.full((1,), 2.0), "rank.7.residue": torch.zeros(2)}
 
-    state.load({**state.tensors(), "extra.ema.w": torch.full((3,), 5.0), "rank.7.residue": torch.zeros(2)})
+    state.load({**state.tensors(), **filled})
 
-    assert (average.tolist(), residue.tolist()) == ([5.0] * 3, [0.0] * 2)
+    assert (average.tolist(), thin.tolist(), residue.tolist()) == ([5.0] * 3, [2.0], [0.0] * 2)
 
 
 def test_a_snapshot_does_not_change_with_the_model():
     state = trained(2)
     live = state.tensors()
     before = digest(live)
-    snapshot = Snapshot(live, state.buffers())
+    snapshot = Snapshot(live, state.changed_by_gradients())
     snapshot.begin(live)
     copied = snapshot.complete()
     with torch.no_grad():
@@ -72,7 +74,7 @@ def test_buffers_are_copied_before_the_next_forward_and_parameters_before_the_ne
     state = trained(2)
     live = state.tensors()
     before = digest(live)
-    snapshot = Snapshot(live, state.buffers())
+    snapshot = Snapshot(live, state.changed_by_gradients())
     snapshot.begin(live)
 
     state.model(torch.randn(4, 1, 5, 5))  # changes the running statistics

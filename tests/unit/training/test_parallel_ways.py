@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ import torch.distributed as dist
 from trained import After, losses
 
 from training.checkpoint.manifest import read_manifest
+from training.checkpoint.snapshot import Snapshot
 from training.config import Job
 from training.dist import agreement, connect
 from training.dist.compress import PowerSgd
@@ -110,6 +113,42 @@ def test_resumed_ranks_equal_uninterrupted_ones_bit_for_bit(
 
     assert {result.steps for result in stopped} == {6}
     assert {result.digest for result in resumed} == {digest}
+
+
+@pytest.fixture
+def late_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a save need not copy at once it copies after the next gradients were reduced."""
+    reduced, reduce, begin, complete = threading.Event(), PowerSgd.reduce, Snapshot.begin, Snapshot.complete
+
+    def begun(snapshot: Snapshot, live: dict[str, torch.Tensor]) -> None:
+        reduced.clear()
+        begin(snapshot, live)
+
+    def reducing(way: PowerSgd, step: int) -> None:
+        reduce(way, step)
+        reduced.set()
+
+    def late(snapshot: Snapshot) -> dict[str, torch.Tensor]:
+        reduced.wait(1)  # none follows the last save
+        return complete(snapshot)
+
+    monkeypatch.setattr(Snapshot, "begin", begun)
+    monkeypatch.setattr(PowerSgd, "reduce", reducing)
+    monkeypatch.setattr(Snapshot, "complete", late)
+
+
+@pytest.mark.usefixtures("late_writer")
+def test_a_save_of_powersgd_holds_its_step_though_the_next_reduction_runs_beside_it(
+    small: Callable[..., Job], ranks: Ranks
+):
+    job = small("parallel.compress=powersgd", "parallel.rank=1", "checkpoint.every_steps=6")
+    straight = ranks(2, train, job)[0]
+    shutil.rmtree(job.out / "checkpoints" / "step-00000012")
+
+    resumed = ranks(2, train, job)[0]
+
+    assert resumed.lost_steps == 6
+    assert resumed.digest == straight.digest
 
 
 def test_powersgd_keeps_what_each_rank_has_yet_to_send_in_the_checkpoint(small: Callable[..., Job], ranks: Ranks):
