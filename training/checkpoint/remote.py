@@ -9,12 +9,13 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from training.checkpoint.manifest import MANIFEST, Damaged, Manifest, parse, proven
 from training.checkpoint.store import Store
-from training.checkpoint.tensorfile import sync
+from training.checkpoint.tensorfile import Written, sync
 
 PART_BYTES = 32 * 2**20  # S3 takes 5 MiB to 5 GiB a part and 10,000 parts a file
 STEP = re.compile(r"step-(\d{8})/" + re.escape(MANIFEST) + "$")
@@ -52,18 +53,18 @@ class Remote:
         return sorted(int(found[1]) for found in map(STEP.match, keys) if found)
 
     def upload(self, folder: Path, sealed: Manifest) -> None:
-        """Sends a checkpoint, and goes on where an earlier try was cut off. Raises Unreachable, and OSError where the
-        folder is gone meanwhile."""
+        """Sends a checkpoint, and goes on where an earlier try was cut off; files of the same name and other bytes are
+        replaced. Raises Unreachable, and OSError where the folder is gone meanwhile."""
         with self._told():
             for name, written in sealed.files.items():
                 key = f"{self._prefix}{folder.name}/{name}"
-                if self._size(key) != written.bytes:
-                    self._send(folder / name, key)
-                if self._size(key) != written.bytes:
-                    raise Unreachable(f"{key} arrived with another size than {written.bytes}")
+                if self._kept(key) != written:
+                    self._send(folder / name, key, written.sha256)
+                if self._kept(key) != written:
+                    raise Unreachable(f"{key} arrived as other bytes, or without the record of their sha256")
             text = (folder / MANIFEST).read_bytes()
             key = f"{self._prefix}{folder.name}/{MANIFEST}"
-            self._client.put_object(Bucket=self._bucket, Key=key, Body=text, ContentMD5=md5(text))
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=text, ContentMD5=in_header(md5(text)))
 
     def fetch(self, step: int, store: Store) -> Path:
         """Brings a checkpoint into a store, every file proven against the manifest. Raises Damaged, Unreachable."""
@@ -83,37 +84,42 @@ class Remote:
                 proven(aside, sealed, file)
         return store.adopt(step, text)
 
-    def _send(self, path: Path, key: str) -> None:
-        """In parts, each with its MD5, which the store checks; parts that are there already are left out."""
+    def _send(self, path: Path, key: str, sha256: str) -> None:
+        """In parts, each with its MD5, which the store checks; the whole is recorded with its sha256. Goes on with an
+        upload that was cut off only where parts show that it was begun for the same bytes: it has their record."""
         at = {"Bucket": self._bucket, "Key": key}
         upload, there = self._begun(key)
-        upload = upload or self._client.create_multipart_upload(**at)["UploadId"]
-        count = 0
+        if upload and (not there or there != [md5(data).hex() for data in islice(pieces(path), len(there))]):
+            self._client.abort_multipart_upload(**at, UploadId=upload)
+            upload, there = None, []
+        upload = upload or self._client.create_multipart_upload(**at, Metadata={"sha256": sha256})["UploadId"]
         for number, data in enumerate(pieces(path), 1):
-            count = number
-            if there.get(number) != hashlib.md5(data, usedforsecurity=False).hexdigest():
-                body: dict[str, Any] = {"Body": data, "ContentMD5": md5(data)}
+            if number > len(there):
+                body: dict[str, Any] = {"Body": data, "ContentMD5": in_header(md5(data))}
                 self._client.upload_part(**at, UploadId=upload, PartNumber=number, **body)
-        tags = {part["PartNumber"]: part["ETag"] for part in self._parts(key, upload)}
-        complete = [{"PartNumber": number, "ETag": tags[number]} for number in range(1, count + 1)]
+        complete = [{"PartNumber": part["PartNumber"], "ETag": part["ETag"]} for part in self._parts(key, upload)]
         self._client.complete_multipart_upload(**at, UploadId=upload, MultipartUpload={"Parts": complete})
 
-    def _begun(self, key: str) -> tuple[str | None, dict[int, str]]:
-        """An upload of this file that was cut off, and the MD5 of its parts."""
+    def _begun(self, key: str) -> tuple[str | None, list[str]]:
+        """An upload of this file that was cut off, and the MD5 of its parts in their order."""
         found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", ())
         upload = next((entry["UploadId"] for entry in found if entry["Key"] == key), None)
         if upload is None:
-            return None, {}
-        return upload, {part["PartNumber"]: part["ETag"].strip('"') for part in self._parts(key, upload)}
+            return None, []
+        return upload, [part["ETag"].strip('"') for part in self._parts(key, upload)]
 
     def _parts(self, key: str, upload: str) -> Iterator[dict[str, Any]]:
         pages = self._client.get_paginator("list_parts").paginate(Bucket=self._bucket, Key=key, UploadId=upload)
         for page in pages:
             yield from page.get("Parts", ())
 
-    def _size(self, key: str) -> int | None:
+    def _kept(self, key: str) -> Written | None:
+        """What is there, as it was recorded when it was sent."""
         found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", ())
-        return next((entry["Size"] for entry in found if entry["Key"] == key), None)
+        if key not in (entry["Key"] for entry in found):
+            return None
+        head = self._client.head_object(Bucket=self._bucket, Key=key)
+        return Written(bytes=head["ContentLength"], sha256=head["Metadata"].get("sha256", ""))
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -165,6 +171,10 @@ def pieces(path: Path) -> Iterator[bytes]:
             yield data
 
 
-def md5(data: bytes) -> str:
+def md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
+def in_header(digest: bytes) -> str:
     """As the Content-MD5 header has it."""
-    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+    return base64.b64encode(digest).decode()
