@@ -199,7 +199,8 @@ class Checkpoints:
         here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
         about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
         try:
-            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about)
+            sending = self._uploads.sending if self._uploads is not None else None
+            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about, sending)
         except OSError as error:
             return self._reason(error)
         self._durable(step)

@@ -62,7 +62,7 @@ class Remote:
                     self._send(folder / name, key, written.sha256)
                 if self._kept(key) != written:
                     raise Unreachable(f"{key} arrived as other bytes, or without the record of their sha256")
-            text = (folder / MANIFEST).read_bytes()
+            text = sealed.encoded()
             key = f"{self._prefix}{folder.name}/{MANIFEST}"
             self._client.put_object(Bucket=self._bucket, Key=key, Body=text, ContentMD5=in_header(md5(text)))
 
@@ -131,11 +131,15 @@ class Remote:
 
 
 class Uploads:
-    """Sends checkpoints in a thread of its own; where several wait, only the newest goes."""
+    """Sends checkpoints in a thread of its own; where several wait, only the newest goes.
+
+    sending: the folder that is on its way, which must stay until it is there. One that waits is the newest of all.
+    """
 
     def __init__(self, remote: Remote, note: Callable[[str], None]) -> None:
         self._remote, self._note = remote, note
         self._wake, self._next, self._closing = threading.Condition(), None, False
+        self.sending: Path | None = None
         self._thread = threading.Thread(target=self._run, name="uploads", daemon=True)
         self._thread.start()
 
@@ -159,10 +163,12 @@ class Uploads:
                 if self._next is None:
                     return
                 (folder, sealed), self._next = self._next, None
+                self.sending = folder
             try:
                 self._remote.upload(folder, sealed)
             except (Unreachable, OSError) as why:
                 self._note(f"{folder.name} is not uploaded: {why}")
+            self.sending = None
 
 
 def pieces(path: Path) -> Iterator[bytes]:

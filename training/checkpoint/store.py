@@ -35,7 +35,8 @@ class Share:
 
 
 class Store:
-    """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay.
+    """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay, and
+    one that is being read.
 
     run: a name that the ranks which write one checkpoint together have in common.
     """
@@ -60,13 +61,15 @@ class Store:
         file = f"rank-{rank}.safetensors"
         return Share(file=file, written=tensorfile.write(aside / file, tensors), pieces=pieces)
 
-    def commit(self, step: int, shares: list[Share], about: Mapping[str, Any]) -> Path:
-        """Seals what the ranks wrote and renames it into place, then removes what is older than the newest `keep`."""
+    def commit(self, step: int, shares: list[Share], about: Mapping[str, Any], being_read: Path | None = None) -> Path:
+        """Seals what the ranks wrote and renames it into place, then removes what is older than the newest `keep`, but
+        not the folder that is being read."""
         files = {share.file: share.written for share in shares}
         pieces = {share.file: share.pieces for share in shares}
         final = self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
         for old in self.folders()[: -self.keep]:
-            self.remove(old)
+            if old != being_read:
+                self.remove(old)
         return final
 
     def adopt(self, step: int, manifest: bytes) -> Path:

@@ -84,8 +84,10 @@ class Checkpoint:
 
     every_seconds: a time, or "auto": the interval that loses least, from the measured cost of a save and `mtbf_hours`
     (see checkpoint/interval.py). mtbf_hours: mean time between interruptions of the whole job; without it 50,000 hours
-    a rank. upload: s3://bucket/prefix that gets a copy of every checkpoint; endpoint: URL of another service that
-    speaks S3 (OSS: https://s3.oss-REGION.aliyuncs.com). Credentials are never in a job file: boto3 finds them.
+    a rank. keep: so many newest ones stay, and one that is being sent. upload: s3://bucket/prefix that gets a copy of
+    the last checkpoint, and before that of the newest one whenever the copy before it is there; endpoint: URL of
+    another service that speaks S3 (OSS: https://s3.oss-REGION.aliyuncs.com). Credentials are never in a job file: boto3
+    finds them.
     """
 
     every_steps: Count | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from training.checkpoint.remote import Remote, Unreachable
 from training.checkpoint.store import Store
 from training.config import Job, JobError
 from training.loop import train
+from training.report import Report
 
 PART = 5 * 2**20  # the least that S3 takes
 
@@ -120,6 +122,16 @@ def test_a_file_that_is_there_with_other_bits_is_sent_again(
     assert torch.equal(back.tensors()["w"], read(other).tensors()["w"])
 
 
+def test_the_manifest_that_was_read_is_sent(bucket: Any, endpoint: str, saved: Path):
+    sealed, text = read_manifest(saved), (saved / "manifest.json").read_bytes()
+    (saved / "manifest.json").write_bytes(b"else")
+
+    Remote("s3://models", endpoint).upload(saved, sealed)
+
+    sent = bucket.get_object(Bucket="models", Key="step-00000007/manifest.json")["Body"].read()
+    assert sent == text
+
+
 def test_a_file_that_is_there_is_not_sent_again(
     bucket: Any, endpoint: str, saved: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -197,6 +209,33 @@ def test_a_bucket_that_is_not_there_is_told_before_the_first_step(
 
     with pytest.raises(JobError, match=r"checkpoint\.upload: .*NoSuchBucket"):
         train(job)
+
+
+def test_a_slow_copy_is_sent_whole_though_newer_checkpoints_are_saved_meanwhile(
+    bucket: Any, endpoint: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    where = ("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'")
+    job, send = small(*where, "steps=6", "checkpoint.every_steps=1"), Remote._send
+    began, saved, held = threading.Event(), threading.Event(), []
+
+    class Told(Report):
+        def checkpoint(self, step: int) -> None:
+            if step == 2:
+                assert began.wait(60)
+            if step == 5:
+                held.append(sorted(folder.name for folder in (job.out / "checkpoints").glob("step-*")))
+                saved.set()
+
+    def slow(there: Remote, path: Path, key: str, sha256: str) -> None:
+        began.set()
+        assert saved.wait(60)
+        send(there, path, key, sha256)
+
+    monkeypatch.setattr(Remote, "_send", slow)
+    train(job, report=Told())
+
+    assert held == [["step-00000001", "step-00000004", "step-00000005"]]
+    assert {1, 6} <= {*Remote("s3://models", endpoint).steps()}
 
 
 def test_a_copy_that_fails_is_told_and_training_goes_on(saved: Path, tmp_path: Path):
