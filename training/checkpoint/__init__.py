@@ -14,7 +14,7 @@ import torch
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.interval import Interval
 from training.checkpoint.manifest import Damaged, Place, read_manifest, whole
-from training.checkpoint.remote import Remote, Unreachable, Uploads
+from training.checkpoint.remote import NoAddress, Remote, Unreachable, Uploads
 from training.checkpoint.resume import Resume
 from training.checkpoint.shares import Shares
 from training.checkpoint.snapshot import Snapshot
@@ -65,10 +65,7 @@ class Checkpoints:
         self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
-        self._uploads = self._remote = None
-        if job.checkpoint.upload and ranks.rank == 0:
-            self._remote = Remote(job.checkpoint.upload, job.checkpoint.endpoint)
-            self._uploads = Uploads(self._remote, note)
+        self._uploads: Uploads | None = None
         self._writer = Writer()
         self._interval = Interval(job.checkpoint, ranks.world)
         self._snapshot: Snapshot | None = None
@@ -88,32 +85,42 @@ class Checkpoints:
     def restore(self) -> int:
         """Loads the newest valid checkpoint that any rank sees; returns its step, 0 where there is none.
 
-        Raises JobError where it was trained by another recipe.
+        Raises JobError where it was trained by another recipe, or where uploads cannot be made.
         """
-        for fault in filter(None, self._ranks.gather(self._bring())):
-            raise self._job.refusal("checkpoint.upload", fault)
+        for key, fault in filter(None, self._ranks.gather(self._connect())):
+            raise self._job.refusal(key, fault)
         resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
         return step
 
-    def _bring(self) -> str | None:
-        """Rank 0 fetches the newest uploaded checkpoint where its folder has none as new; returns why it cannot."""
-        if self._remote is None:
+    def _connect(self) -> tuple[str, str] | None:
+        """Rank 0 looks for uploaded checkpoints, and uploads from now on; where it cannot, returns the job's key that
+        is at fault, and why."""
+        wanted = self._job.checkpoint
+        if wanted.upload is None or self._ranks.rank != 0:
             return None
+        try:
+            remote = Remote(wanted.upload, wanted.endpoint)
+            self._bring(remote)
+        except NoAddress as why:
+            return "checkpoint.endpoint", str(why)
+        except Unreachable as why:
+            return "checkpoint.upload", str(why)
+        self._uploads = Uploads(remote, self._note)
+        return None
+
+    def _bring(self, remote: Remote) -> None:
+        """Fetches the newest uploaded checkpoint where the folder has none as new."""
         newest = self._store.newest().contents
         here = newest.step if newest else -1
-        try:
-            for step in reversed([step for step in self._remote.steps() if step > here]):
-                try:
-                    self._remote.fetch(step, self._store)
-                    self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
-                    return None
-                except Damaged as why:
-                    self._note(f"uploaded checkpoint step {step} passed over: {why}")
-        except Unreachable as why:
-            return str(why)
-        return None
+        for step in reversed([step for step in remote.steps() if step > here]):
+            try:
+                remote.fetch(step, self._store)
+                self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
+                return
+            except Damaged as why:
+                self._note(f"uploaded checkpoint step {step} passed over: {why}")
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""

@@ -25,8 +25,15 @@ class Unreachable(Exception):
     """The object store refused or did not answer; the message is its own."""
 
 
+class NoAddress(Unreachable):
+    """The endpoint of the object store is no URL."""
+
+
 class Remote:
-    """The checkpoints under s3://bucket/prefix. One counts once its manifest is there, which is sent last."""
+    """The checkpoints under s3://bucket/prefix. One counts once its manifest is there, which is sent last.
+
+    Raises NoAddress, and Unreachable where boto3 finds no such profile.
+    """
 
     def __init__(self, url: str, endpoint: str | None) -> None:
         import boto3  # only a job that uploads needs it
@@ -42,8 +49,11 @@ class Remote:
             response_checksum_validation="when_required",
             retries={"mode": "standard", "max_attempts": 5},
         )
-        with self._told():
-            self._client: Any = boto3.client("s3", endpoint_url=endpoint, config=plain)
+        try:
+            with self._told():
+                self._client: Any = boto3.client("s3", endpoint_url=endpoint, config=plain)
+        except ValueError as error:
+            raise NoAddress(str(error)) from error
 
     def steps(self) -> list[int]:
         """The steps that are there as a whole, oldest first."""
@@ -123,11 +133,11 @@ class Remote:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turns the client's errors into one of ours."""
+        """Turns the client's errors into one of ours, of one line."""
         try:
             yield
         except self._errors as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(" ".join(str(error).split())) from error
 
 
 class Uploads:

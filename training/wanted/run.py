@@ -97,7 +97,12 @@ class Checkpoint:
     upload: (
         Annotated[str, Limit(lambda url: url.startswith("s3://") and len(url) > 5, "must be s3://bucket/prefix")] | None
     ) = None
-    endpoint: Annotated[str, Limit(lambda url: url.startswith("http"), "must be a URL")] | None = None
+    endpoint: (
+        Annotated[
+            str, Limit(lambda url: url.startswith(("http://", "https://")), "must begin with http:// or https://")
+        ]
+        | None
+    ) = None
 
     def rules(self) -> Mistakes:
         if self.mtbf_hours is not None and self.every_seconds != "auto":

@@ -211,6 +211,35 @@ def test_a_bucket_that_is_not_there_is_told_before_the_first_step(
         train(job)
 
 
+@pytest.mark.parametrize(
+    ("settings", "profile", "told"),
+    [
+        (
+            ("checkpoint.upload='s3://models'",),
+            "nobody",
+            r"checkpoint\.upload: .*profile \(nobody\) could not be found",
+        ),
+        (("checkpoint.upload='s3://no name'",), None, r"checkpoint\.upload: .*Invalid bucket name"),
+        (("checkpoint.upload='s3://models'", "checkpoint.endpoint='http://'"), None, r"checkpoint\.endpoint: Invalid"),
+    ],
+)
+def test_what_makes_uploads_impossible_is_one_line(
+    settings: tuple[str, ...],
+    profile: str | None,
+    told: str,
+    small: Callable[..., Job],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    if profile:
+        monkeypatch.setenv("AWS_PROFILE", profile)
+
+    with pytest.raises(JobError, match=told) as error:
+        train(small(*settings))
+
+    assert len(str(error.value).splitlines()) == 1
+
+
 def test_a_slow_copy_is_sent_whole_though_newer_checkpoints_are_saved_meanwhile(
     bucket: Any, endpoint: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ):

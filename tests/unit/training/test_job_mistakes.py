@@ -136,6 +136,11 @@ MISTAKES = {
         "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[checkpoint]\nevery_steps = 12",
         "job.toml:13 checkpoint.every_steps: must be a multiple of parallel.every = 8",
     ),
+    "an endpoint that is no URL": (
+        "lr = 0.1",
+        "lr = 0.1\n[checkpoint]\nupload = 's3://models'\nendpoint = 'http//localhost:9000'",
+        "job.toml:12 checkpoint.endpoint: must begin with http:// or https://, is 'http//localhost:9000'",
+    ),
     "an unknown interval": (
         "lr = 0.1",
         "lr = 0.1\n[checkpoint]\nevery_seconds = 'autom'",
