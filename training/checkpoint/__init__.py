@@ -66,6 +66,7 @@ class Checkpoints:
         if self._leading:
             self._store.clear_unfinished()
         self._uploads: Uploads | None = None
+        self._uploaded: list[int] = []
         self._writer = Writer()
         self._interval = Interval(job.checkpoint, ranks.world)
         self._snapshot: Snapshot | None = None
@@ -92,6 +93,7 @@ class Checkpoints:
         resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
+        self._make_up(step)
         return step
 
     def _connect(self) -> tuple[str, str] | None:
@@ -114,13 +116,20 @@ class Checkpoints:
         """Fetches the newest uploaded checkpoint where the folder has none as new."""
         newest = self._store.newest().contents
         here = newest.step if newest else -1
-        for step in reversed([step for step in remote.steps() if step > here]):
+        self._uploaded = remote.steps()
+        for step in reversed([step for step in self._uploaded if step > here]):
             try:
                 remote.fetch(step, self._store)
                 self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
                 return
             except Damaged as why:
                 self._note(f"uploaded checkpoint step {step} passed over: {why}")
+
+    def _make_up(self, step: int) -> None:
+        """Rank 0 offers the checkpoint that was loaded, proven then, where its upload was cut off."""
+        folder = self._store.folder(step)
+        if self._uploads is not None and step not in self._uploaded and folder.is_dir():
+            self._uploads.offer(folder, read_manifest(folder))
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
@@ -235,7 +244,7 @@ class Checkpoints:
         """sha256 over the state, on every rank; that of the folder where more than rank 0 has a part in it."""
         mine = None
         if self._ranks.rank == 0:
-            final = self._store.root / f"step-{self._saved_step:08d}"
+            final = self._store.folder(self._saved_step)
             mine = (of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())).encode()
         return self._ranks.broadcast(mine, 0).decode()
 

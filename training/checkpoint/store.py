@@ -74,13 +74,17 @@ class Store:
 
     def adopt(self, step: int, manifest: bytes) -> Path:
         """Commits the files that were written aside, under this manifest."""
-        aside, final = self.aside(step), self.root / f"step-{step:08d}"
+        aside, final = self.aside(step), self.folder(step)
         with (aside / MANIFEST).open("wb") as file:
             file.write(manifest)
             tensorfile.sync(file)
         sync_folder(aside)
         self.place(aside, final)
         return final
+
+    def folder(self, step: int) -> Path:
+        """Where the step is once it counts."""
+        return self.root / f"step-{step:08d}"
 
     def aside(self, step: int) -> Path:
         """Where this run writes the step before it counts."""

@@ -211,6 +211,32 @@ def test_a_bucket_that_is_not_there_is_told_before_the_first_step(
         train(job)
 
 
+def test_an_upload_that_was_cut_off_is_made_up_for_by_the_next_start(
+    bucket: Any, endpoint: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    job = small("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'")
+    there = Remote("s3://models", endpoint)
+
+    tried: list[str] = []
+
+    def cut_off(_: Remote, folder: Path, sealed: object) -> None:
+        tried.append(folder.name)
+        raise Unreachable("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Remote, "upload", cut_off)
+        first = train(job)
+    assert there.steps() == []
+
+    again = train(job)
+
+    assert (again.finished, again.digest) == (True, first.digest)
+    assert there.steps() == [12]
+    monkeypatch.setattr(Remote, "upload", cut_off)
+    train(job)
+    assert tried == ["step-00000012"]  # of the first run: what is there is not sent again
+
+
 @pytest.mark.parametrize(
     ("settings", "profile", "told"),
     [
