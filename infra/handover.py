@@ -174,9 +174,10 @@ def _peaks(gpu: str | None) -> dict[str, float]:
 class Storage(_Told):
     """Shared storage, and the path where jobs find it on every node.
 
-    source: what is to be mounted there: of a `bucket` its name, of `lustre` its address (`<dns name>@tcp:/<mount
-    name>`); empty where the path is there as it is. client: the program that the node mounts it with, empty where
-    nothing has to. options: of the mount, in the words of what mounts it.
+    path: empty of a bucket that no node mounts. source: what is to be mounted there: of a `bucket` its name, of
+    `lustre` its address (`<dns name>@tcp:/<mount name>`); empty where the path is there as it is. client: the program
+    that the node mounts it with, empty where nothing has to. options: of the mount, in the words of what mounts it.
+    checksum: sha256 of the client's package, where the playbooks know none.
     """
 
     name: str
@@ -185,12 +186,20 @@ class Storage(_Told):
     source: str = ""
     client: str = ""
     options: tuple[str, ...] = ()
+    checksum: str = ""
 
     @classmethod
     def of(cls, plan: StoragePlan, source: str) -> Storage:
-        """What is told of planned storage that nodes mount."""
-        client, options = plan.client, plan.options
-        return cls(name=plan.name, path=plan.mount, kind=plan.kind, source=source, client=client, options=options)
+        """What is told of planned storage that nodes mount, or that they only may use."""
+        return cls(
+            name=plan.name,
+            path="" if plan.kind == "bucket" and not plan.client else plan.mount,
+            kind=plan.kind,
+            source=source,
+            client=plan.client,
+            options=plan.options,
+            checksum=plan.checksum,
+        )
 
 
 class Store(_Told):

@@ -97,7 +97,8 @@ class LocalNetworkPlan(NetworkPlan):
 class StoragePlan:
     """Storage that every node shares, and the path where it is mounted.
 
-    client: the program that mounts it, empty where nothing has to. options: of the mount.
+    client: the program that mounts it, empty where nothing has to. options: of the mount. checksum: sha256 of the
+    client's package, where the playbooks know none.
     """
 
     name: str
@@ -105,6 +106,7 @@ class StoragePlan:
     mount: str
     client: str = ""
     options: tuple[str, ...] = ()
+    checksum: str = ""
 
     @property
     def summary(self) -> str:

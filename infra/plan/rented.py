@@ -23,7 +23,7 @@ class BucketPlan(StoragePlan):
     """A bucket, versioned, encrypted with the stack's key, closed to the public, reached by TLS only.
 
     Mounted by the cloud's own client (Mountpoint for S3, ossfs), which neither renames nor overwrites: data sets, and
-    checkpoints that the job commits.
+    checkpoints that the job commits. Without a client no node mounts it.
     """
 
     retention: Retention

@@ -127,7 +127,11 @@ class Images(Section):
 
 
 class AlicloudSpec(Zoned):
-    """A cluster in one region of Alibaba Cloud."""
+    """A cluster in one region of Alibaba Cloud.
+
+    ossfs_sha256: of the package of ossfs, with which nodes mount buckets; its vendor publishes none. Where it is not
+    given no node mounts them.
+    """
 
     cloud: Literal["alicloud"]
     # Narrower than what clusters have in common: safe, since a section is frozen, which the type checker cannot see.
@@ -138,6 +142,7 @@ class AlicloudSpec(Zoned):
     images: Images = Images()
     nodes: Annotated[tuple[AlicloudNodes, ...], AfterValidator(at_least_one), AfterValidator(unique_names)]
     storage: Annotated[tuple[Bucket, ...], AfterValidator(unique_names)] = ()
+    ossfs_sha256: Annotated[str, AfterValidator(like(r"[0-9a-f]{64}", "sha256 of a file"))] | None = None
     copies: tuple[Copy, ...] = ()
     ack: Ack | None = None
     budget: ToldBudget | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -166,6 +171,8 @@ def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
     """What a cluster of ACK has no use for, each with what does it instead."""
     if spec.access.ssh_from:
         yield ("access", "ssh_from"), "cannot stand beside `ack`: people come by its API, from the VPC"
+    if spec.ossfs_sha256 is not None:
+        yield ("ossfs_sha256",), "cannot stand beside `ack`, whose nodes mount nothing"
     if spec.images.x86_64:
         yield ("images",), "cannot stand beside `ack`, whose version chooses the image"
     for i, group in enumerate(spec.nodes):

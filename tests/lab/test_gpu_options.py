@@ -21,7 +21,11 @@ from infra.handover import Storage
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
 
-BUCKET = Storage(name="oss", path="/oss", kind="bucket", source="a", client="ossfs", options=("ro",))
+OSSFS = "2.0.7"
+OSSFS_SHA256 = hashlib.sha256(nvidia_packages.ossfs(OSSFS).deb()).hexdigest()
+BUCKET = Storage(
+    name="oss", path="/oss", kind="bucket", source="a", client="ossfs", options=("ro",), checksum=OSSFS_SHA256
+)
 H100 = Hardware(
     model="h100",
     gpu="H100-SXM5-80GB",
@@ -32,7 +36,6 @@ H100 = Hardware(
     storage=(BUCKET,),
 )
 REAL = ("munge", "slurm-client", "openmpi-bin", "libopenmpi-dev", "containerd", "python3-venv", "python3-packaging")
-OSSFS = "2.0.7"
 ENVIRONMENT = "/opt/gpufleet/venv/bin/python"
 
 
@@ -47,7 +50,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         lock.write_text(lock.read_text().replace(site.as_uri(), "file:///srv/wheels"))
     return {
         "mounts_ossfs_source": f"http://{GATEWAY}:{PORT}/installers",
-        "mounts_ossfs_sha256": hashlib.sha256(nvidia_packages.ossfs(OSSFS).deb()).hexdigest(),
         "container_toolkit_engine": "containerd",
         "cuda_toolkit_profiler": True,
         "gpu_settings_clocks_mhz": [1980, 1980],

@@ -11,6 +11,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_alicloud import ram
 
 from infra.clouds.order import once
+from infra.plan.alicloud.permissions import nodes_role
 from infra.plan.statement import Resource, Statement
 
 VERSION = "1"  # of RAM's policy language
@@ -36,13 +37,13 @@ class Identity(ComponentResource):
         mine = ResourceOptions(parent=self)
         role = ram.Role(
             f"{name}-role",
-            role_name=f"gpufleet-{args.stack}-{name}",
+            role_name=nodes_role(args.stack),
             assume_role_policy_document=assumed_by("ecs.aliyuncs.com"),
             opts=mine,
         )
         policy = ram.Policy(
             f"{name}-permissions",
-            policy_name=f"gpufleet-{args.stack}-{name}",
+            policy_name=nodes_role(args.stack),
             policy_document=Output.json_dumps(
                 {"Version": VERSION, "Statement": [_statement(each, args) for each in args.plan]}
             ),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from infra.plan.alicloud.ack import ack_plan
 from infra.plan.alicloud.groups import group_plan
 from infra.plan.alicloud.network import access_plan, network_plan, store_plan
-from infra.plan.alicloud.permissions import permissions
+from infra.plan.alicloud.permissions import nodes_role, permissions
 from infra.plan.alicloud.plan import AlicloudPlan, BudgetPlan, CopyPlan, EventPlan, InterruptionPlan, KeyPlan
 from infra.plan.alicloud.price import cost
 from infra.plan.refusals import Refusals
@@ -24,8 +26,6 @@ QUEUE_SECONDS = 3600  # an announcement of five minutes is of no use an hour lat
 LEAVING_USD_PER_GB, FREE_GB = 0.09, 100
 BYTES_PER_GIB, BYTES_PER_GB = 2**30, 10**9
 
-# ossfs 2.0, "Mount options": else only who mounts sees files. It writes in sequence and appends, and renames nothing.
-OSSFS_OPTIONS = ("allow_other",)
 
 # CloudMonitor User Guide, "System events": ECS.
 INTERRUPTION = EventPlan(name="spot-interruption", product="ECS", names=("Instance:PreemptibleInstanceInterruption",))
@@ -36,7 +36,7 @@ def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
     """The plan of a stack on Alibaba Cloud, with what its layouts refused, before any rule."""
     refusals = Refusals()
     groups = tuple(group_plan(asked, index, refusals) for index in range(len(asked.nodes)))
-    storage = tuple(_bucket(item) for item in asked.storage)
+    storage = tuple(_bucket(stack, asked, item) for item in asked.storage)
     network = network_plan(asked, groups, refusals)
     machines = asked.ack is None
     return AlicloudPlan(
@@ -77,9 +77,19 @@ def _copy(item: Copy) -> CopyPlan:
     )
 
 
-def _bucket(item: spec.Bucket) -> BucketPlan:
+def _bucket(stack: str, asked: spec.AlicloudSpec, item: spec.Bucket) -> BucketPlan:
     retention = _retention(removable=item.removable)
-    return BucketPlan(name=item.name, kind=item.kind, mount=item.mount, options=OSSFS_OPTIONS, retention=retention)
+    bucket = BucketPlan(name=item.name, kind=item.kind, mount=item.mount, retention=retention)
+    if asked.ossfs_sha256 is None:
+        return bucket
+    return replace(bucket, client="ossfs", options=_ossfs_options(stack, asked.region), checksum=asked.ossfs_sha256)
+
+
+def _ossfs_options(stack: str, region: str) -> tuple[str, ...]:
+    """ossfs 2.0, "Mount options": without allow_other only who mounts sees files; with a region requests are signed by
+    version 4; no key lies on a disk. It writes in sequence and appends, and renames nothing."""
+    endpoint = f"https://oss-{region}-internal.aliyuncs.com"
+    return "allow_other", f"oss_endpoint={endpoint}", f"oss_region={region}", f"ram_role={nodes_role(stack)}"
 
 
 def _retention(*, removable: bool) -> Retention:

@@ -13,6 +13,11 @@ from infra.plan.statement import Resource, Statement
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 
 
+def nodes_role(stack: str) -> str:
+    """Of the nodes' role, and of its policy."""
+    return f"gpufleet-{stack}-nodes"
+
+
 def permissions(storage: Sequence[BucketPlan]) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return tuple(_statements(storage))

@@ -16,7 +16,7 @@ FILES = {
     "machines": ("machines",),
     "kubernetes": ("kubernetes",),
     "aws": ("aws_access", "aws_eks", "aws_market", "aws_nodes", "aws_price", "aws_storage", *RENTED),
-    "alicloud": ("alicloud_access", "alicloud_market", "alicloud_nodes", *RENTED),
+    "alicloud": ("alicloud_access", "alicloud_market", "alicloud_nodes", "alicloud_storage", *RENTED),
 }
 
 

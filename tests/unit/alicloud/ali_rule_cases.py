@@ -18,6 +18,7 @@ TENANT = (
 POOL = "{kind: reservation, id: eap-bp67acfmxazb40000000}"
 SENTENCE = "buy an elasticity assurance for a for 3 months, never refunded"
 A10 = {"type": "ecs.gn7i-c8g1.2xlarge", "queue_pairs": None, "fabric": "none"}
+DATA = "[{name: data, kind: bucket, mount: /data}]"
 OFFICES = ", ".join(f"203.0.113.{i}/32" for i in range(196))
 
 
@@ -44,6 +45,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "nodes[1].root.size_gib",
         "out of a private pool takes at most 500",
+    ),
+    "buckets-are-mounted": (
+        {"storage": DATA, "ossfs_sha256": "0" * 63 + "f"},
+        {"storage": DATA},
+        "warning",
+        "storage[0]",
+        "no node mounts /data: give `ossfs_sha256`",
     ),
     "ssh-is-not-open-to-the-world": (
         {"access": SSH.replace("203.0.113.0/24", "10.0.0.0/8")},

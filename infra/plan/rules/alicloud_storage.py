@@ -1,0 +1,19 @@
+"""Rules about what the nodes of Alibaba Cloud keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.plan.alicloud.plan import AlicloudPlan
+from infra.plan.rules.registry import Violation, rule
+from infra.spec.alicloud import AlicloudSpec
+
+
+@rule("buckets-are-mounted", AlicloudPlan, level="warning")
+def buckets_are_mounted(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """What nodes install is known by its checksum, and of ossfs's package none is published (ossfs 2.0, "Install")."""
+    if plan.ack is None:
+        for i, bucket in enumerate(plan.storage):
+            if not bucket.client:
+                message = f"no node mounts {bucket.mount}: give `ossfs_sha256`, of the package in docs/alibaba.md"
+                yield f"cluster.storage[{i}]", message
