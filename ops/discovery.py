@@ -98,9 +98,10 @@ def group_of(groups: Sequence[Group], machine: Machine) -> str:
 
 
 def _store(groups: Sequence[Group], told: Handover, reachable: Sequence[Machine]) -> Store:
-    """Of a fleet, the first member runs it: only now is its address known."""
+    """The first member of its group runs it: of a fleet only now its address is known, and what an earlier discovery
+    told may be that of a member that is gone."""
     members = (each.private_address for each in reachable if group_of(groups, each) == told.store.host)
-    return told.store.model_copy(update={"address": told.store.address or next(members, "")})
+    return told.store.model_copy(update={"address": next(members, told.store.address)})
 
 
 def _node(groups: Sequence[Group], machine: Machine, keys: Mapping[str, str], proxy: str) -> Node:
