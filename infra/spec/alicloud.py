@@ -180,3 +180,5 @@ def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
             yield ("nodes", i, "name"), "cannot be 'head' beside `ack`: people come by its API; choose another name"
         if group.others:
             yield ("nodes", i, "others"), "cannot stand beside `ack`, whose pools are of one type here"
+        if group.count is None:
+            yield ("nodes", i, "min"), "cannot stand beside `ack`, where nothing follows the load yet; give `count`"

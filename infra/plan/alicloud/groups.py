@@ -6,7 +6,7 @@ say of network interfaces, deployment sets and HPC clusters).
 
 Three honest shapes for two ERIs: machines declared one by one, a scaling group whose nodes add their own interfaces by
 the API, or ACK, whose controller does. The first is taken: fixed clusters are what trains, everything about a node
-stands in the plan, and no node holds the right to change networks. Nodes that come and go take ACK.
+stands in the plan, and no node holds the right to change networks. Nodes with two do not come and go.
 """
 
 from __future__ import annotations
@@ -132,8 +132,7 @@ def _check_shape(group: spec.AlicloudNodes, found: tuple[eri.Eri, ...]) -> None:
         raise NoFabric("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
     if len(found) > 1 and group.count is None:
         raise NoFabric(
-            f"nodes with {len(found)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`, "
-            "or use `ack`"
+            f"nodes with {len(found)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`"
         )
 
 

@@ -1,14 +1,15 @@
-"""A cluster of ACK: which release of Kubernetes a stack file means."""
+"""A cluster of ACK: which release of Kubernetes a stack file means, and what its node pools cannot do."""
 
 from __future__ import annotations
 
 from ipaddress import ip_network
 
 import pytest
-from ali_clusters import Project, group
+from ali_clusters import Project, cluster, group
 from ali_rule_cases import A10, ACK, SYSTEM, TWO_ZONES
 
 from infra.clouds.alicloud.ack import newest
+from infra.spec import SpecError
 
 RELEASED = ["1.36.1-aliyun.1", "1.35.9-aliyun.1", "1.35.10-aliyun.1", "1.35.10-aliyun.2"]
 
@@ -37,3 +38,20 @@ def test_every_vswitch_of_pods_is_one_that_ack_takes(ali: Project) -> None:
     sizes = {each.name: ip_network(each.cidr).prefixlen for each in plan.network.vswitches}
     assert len(plan.ack.vswitches) == 2
     assert all(sizes[name] <= 25 for name in plan.ack.vswitches)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"count": None, "min": 1, "max": 4}, "min", "where nothing follows the load yet; give `count`"),
+    ],
+)
+def test_what_a_node_pool_would_ignore_is_refused(
+    ali: Project, changes: dict[str, object], key: str, words: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        ali.load(cluster(**{**ACK, "nodes": group(SYSTEM, **{**A10, **changes})}))
+
+    (problem,) = caught.value.problems
+    assert problem.key == f"cluster.nodes[1].{key}"
+    assert words in problem.message
