@@ -182,3 +182,10 @@ def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
             yield ("nodes", i, "others"), "cannot stand beside `ack`, whose pools are of one type here"
         if group.count is None:
             yield ("nodes", i, "min"), "cannot stand beside `ack`, where nothing follows the load yet; give `count`"
+        if group.market.kind in ("reservation", "assurance"):
+            yield ("nodes", i, "market"), "cannot stand beside `ack`, whose pools are on demand or on spot; choose one"
+        if group.market.kind == "spot" and "protected_hour" in group.market.model_fields_set:
+            key = ("nodes", i, "market", "protected_hour")
+            yield key, "cannot stand beside `ack`, whose pools have no such hour; leave it out"
+        if group.placement == "apart":
+            yield ("nodes", i, "placement"), "cannot be 'apart' beside `ack`, whose pools name no set; leave it out"

@@ -35,7 +35,8 @@ class OnDemandMarket(Section):
 class SpotMarket(Section):
     """Spare capacity. max_price: CNY an hour for one node, None for the market's, at most the on-demand price.
 
-    protected_hour: nobody takes the node back in its first hour, for which it costs about a tenth more.
+    protected_hour: nobody takes the node back in its first hour, for which it costs about a tenth more; pools of ACK
+    have none.
     """
 
     kind: Literal["spot"]

@@ -67,7 +67,7 @@ def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> Alic
     roce = kind.fabric == "roce" and group.fabric != "none"
     eris = () if roce else refusals.decided(f"{here}.fabric", partial(_eris, asked, group, kind), ())
     fabric = "roce" if roce else "erdma" if eris else "tcp"
-    market = _market(group.name, group.market)
+    market = _market(group.name, group.market, pooled=asked.ack is not None)
     subnet_kind = _subnet_kind(asked, group, fabric)
     capacity = _capacity(asked, group, kind, market, eris)
     return AlicloudGroupPlan(
@@ -136,10 +136,11 @@ def _check_shape(group: spec.AlicloudNodes, found: tuple[eri.Eri, ...]) -> None:
         )
 
 
-def _market(group: str, asked: markets.Market) -> Market:
+def _market(group: str, asked: markets.Market, *, pooled: bool) -> Market:
+    """pooled: of a node pool, which has no protected hour (pulumi-alicloud 4.0.0, cs.NodePool)."""
     match asked:
         case markets.SpotMarket():
-            protected = 1 if asked.protected_hour else 0
+            protected = 1 if asked.protected_hour and not pooled else 0
             return Spot(max_price_cny_per_hour=asked.max_price, fallback=asked.fallback, protected_hours=protected)
         case markets.PoolMarket():
             return PrivatePool(id=asked.id)
@@ -195,6 +196,8 @@ def _deployment(
     """Raises Misplaced."""
     if fabric != "tcp" and zones != 1:
         raise Misplaced(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
+    if isinstance(capacity, Pool):
+        return DeploymentPlan(strategy=None, reason="the node pools name no deployment set")
     nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
     if group.placement == "apart":
         if fabric != "tcp" or nameless:

@@ -6,9 +6,10 @@ from ipaddress import ip_network
 
 import pytest
 from ali_clusters import Project, cluster, group
-from ali_rule_cases import A10, ACK, SYSTEM, TWO_ZONES
+from ali_rule_cases import A10, ACK, POOL, SYSTEM, TWO_ZONES
 
 from infra.clouds.alicloud.ack import newest
+from infra.plan.alicloud import Spot
 from infra.spec import SpecError
 
 RELEASED = ["1.36.1-aliyun.1", "1.35.9-aliyun.1", "1.35.10-aliyun.1", "1.35.10-aliyun.2"]
@@ -44,6 +45,10 @@ def test_every_vswitch_of_pods_is_one_that_ack_takes(ali: Project) -> None:
     ("changes", "key", "words"),
     [
         ({"count": None, "min": 1, "max": 4}, "min", "where nothing follows the load yet; give `count`"),
+        ({"market": POOL}, "market", "whose pools are on demand or on spot"),
+        ({"market": "{kind: assurance, months: 3}"}, "market", "whose pools are on demand or on spot"),
+        ({"market": "{kind: spot, protected_hour: true}"}, "market.protected_hour", "cannot stand beside `ack`"),
+        ({"placement": "apart"}, "placement", "cannot be 'apart' beside `ack`"),
     ],
 )
 def test_what_a_node_pool_would_ignore_is_refused(
@@ -55,3 +60,11 @@ def test_what_a_node_pool_would_ignore_is_refused(
     (problem,) = caught.value.problems
     assert problem.key == f"cluster.nodes[1].{key}"
     assert words in problem.message
+
+
+def test_a_node_pool_is_told_without_the_hour_and_the_set_that_it_cannot_have(ali: Project) -> None:
+    nodes = group(SYSTEM, type="ecs.ebmgn7ex.32xlarge", queue_pairs=None, fabric="none", market="{kind: spot}")
+    trainer = ali.plan(**{**ACK, "nodes": nodes}).groups[1]
+
+    assert trainer.deployment.strategy is None
+    assert trainer.market == Spot(max_price_cny_per_hour=None, fallback=None, protected_hours=0)
