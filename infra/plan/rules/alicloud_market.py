@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.catalog import load
-from infra.plan.alicloud.capacity import Assurance, Market, Mix, OnDemand, PrivatePool, Spot
+from infra.plan.alicloud.capacity import Assurance, Machines, Market, Mix, OnDemand, PrivatePool, Spot
 from infra.plan.alicloud.plan import AlicloudPlan
 from infra.plan.price import on_demand
 from infra.plan.rules.registry import Violation, rule
@@ -68,11 +68,19 @@ def spot_cap_is_no_more_than_on_demand(_: AlicloudSpec, plan: AlicloudPlan) -> I
 def mix_names_its_price(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """Each pool of an auto provisioning group has a price limit (pulumi-alicloud 4.0.0, launch_template_configs)."""
     for i, group in enumerate(plan.groups):
-        if isinstance(group.capacity, Mix) and isinstance(group.market, Spot):
-            if group.market.max_price_cny_per_hour is None:
-                yield f"cluster.nodes[{i}].market.max_price", "is missing: a group of several types must name its limit"
-            if group.market.fallback is not None:
-                yield f"cluster.nodes[{i}].market.fallback", "a group of several types is spot alone; leave it out"
+        market = group.market
+        if isinstance(group.capacity, Mix) and isinstance(market, Spot) and market.max_price_cny_per_hour is None:
+            yield f"cluster.nodes[{i}].market.max_price", "is missing: a group of several types must name its limit"
+
+
+@rule("only-a-scaling-group-falls-back", AlicloudPlan)
+def only_a_scaling_group_falls_back(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """Neither an instance nor an auto provisioning group takes `compensate_with_on_demand` (pulumi-alicloud 4.0.0)."""
+    for i, group in enumerate(plan.groups):
+        if isinstance(group.market, Spot) and group.market.fallback and isinstance(group.capacity, Machines | Mix):
+            several = isinstance(group.capacity, Mix)
+            what = "a group of several types is" if several else "nodes that are declared one by one are"
+            yield f"cluster.nodes[{i}].market.fallback", f"{what} spot alone; leave it out"
 
 
 @rule("mix-is-of-one-gpu", AlicloudPlan)

@@ -16,6 +16,7 @@ TENANT = (
     "volumes: [{name: work, kind: volume, mount: /work, size_gib: 100, storage_class: shared}]}"
 )
 POOL = "{kind: reservation, id: eap-bp67acfmxazb40000000}"
+FALLING_BACK = "{kind: spot, fallback: on-demand}"
 SENTENCE = "buy an elasticity assurance for a for 3 months, never refunded"
 A10 = {"type": "ecs.gn7i-c8g1.2xlarge", "queue_pairs": None, "fabric": "none"}
 DATA = "[{name: data, kind: bucket, mount: /data}]"
@@ -172,6 +173,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "nodes[1].market.max_price",
         "must name its limit",
+    ),
+    "only-a-scaling-group-falls-back": (
+        {"nodes": group(**A10, market=FALLING_BACK)},
+        {"nodes": group(market=FALLING_BACK)},
+        "error",
+        "nodes[1].market.fallback",
+        "nodes that are declared one by one are spot alone",
     ),
     "mix-is-of-one-gpu": (
         {"nodes": mixed(spot(9.0))},

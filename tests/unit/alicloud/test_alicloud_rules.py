@@ -77,6 +77,13 @@ def test_a_mix_cannot_ask_for_erdma(ali: Project) -> None:
     assert rules == {"fabric-fits-the-type"}
 
 
+def test_a_mix_does_not_fall_back(ali: Project) -> None:
+    (finding,) = ali.plan(nodes=mixed("{kind: spot, max_price: 9.0, fallback: on-demand}")).errors
+
+    assert finding.rule == "only-a-scaling-group-falls-back"
+    assert "a group of several types is spot alone" in finding.message
+
+
 def test_nodes_without_a_head_cannot_be_reached(ali: Project) -> None:
     (finding,) = ali.plan(access=SSH, nodes=group("", **A10)).errors
 
