@@ -64,6 +64,11 @@ class RentedGroupPlan(GroupPlan):
         return self.count
 
     @property
+    def elastic(self) -> bool:
+        """Whether nodes come and go by the load of their GPUs."""
+        return False
+
+    @property
     def image_has_driver(self) -> bool:
         """Whether the cloud's own image brings the driver of the GPUs, so that no playbook installs one."""
         return False

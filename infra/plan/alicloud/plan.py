@@ -131,6 +131,10 @@ class AlicloudGroupPlan(RentedGroupPlan):
         return told.group(self)
 
     @property
+    def elastic(self) -> bool:
+        return isinstance(self.capacity, Elastic)
+
+    @property
     def most(self) -> int:
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
 

@@ -150,6 +150,10 @@ class AwsGroupPlan(RentedGroupPlan):
         return self.capacity.load if isinstance(self.capacity, Elastic) else None
 
     @property
+    def elastic(self) -> bool:
+        return isinstance(self.capacity, Elastic)
+
+    @property
     def most(self) -> int:
         return self.capacity.most if isinstance(self.capacity, Elastic) else self.count
 

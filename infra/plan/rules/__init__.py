@@ -10,7 +10,7 @@ from infra.plan.rules.registry import RULES, Rule
 from infra.spec.cluster import Cluster
 
 EVERY = ("budget", "mig", "names", "storage")
-RENTED = ("drivers", "prices")
+RENTED = ("drivers", "load", "prices")
 FILES = {
     "local": ("local",),
     "machines": ("machines",),

@@ -46,23 +46,6 @@ def bandwidth_layout_has_cards(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violati
             yield f"cluster.nodes[{i}].layout", f"{group.type} has IP traffic on one card as it is; leave it out"
 
 
-@rule("nodes-come-and-go-by-a-load", AwsPlan)
-def nodes_come_and_go_by_a_load(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """DCGM shows the load of whole GPUs (NVIDIA Multi-Instance GPU User Guide: no utilization of a GPU in slices)."""
-    for i, group in enumerate(plan.groups):
-        if group.load is not None and (group.gpu is None or group.mig):
-            lack = "a GPU in slices tells no load" if group.mig else f"{group.type} has no GPU to tell its load"
-            yield f"cluster.nodes[{i}].max", f"{lack}, which would add and remove nodes; give `count`"
-
-
-@rule("a-group-never-empties", AwsPlan)
-def a_group_never_empties(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """Target tracking adds nothing while its metric has no data (EC2 Auto Scaling User Guide, Target tracking)."""
-    for i, group in enumerate(plan.groups):
-        if group.load is not None and spec.nodes[i].min == 0:
-            yield f"cluster.nodes[{i}].min", "0: once empty, nothing tells the group to grow again; give 1 or more"
-
-
 @rule("a-job-has-one-group", AwsPlan, level="info")
 def a_job_has_one_group(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Nodes speak within their group alone, and stand close together there alone (EC2 User Guide, EFA)."""

@@ -20,6 +20,7 @@ FALLING_BACK = "{kind: spot, fallback: on-demand}"
 SENTENCE = "buy an elasticity assurance for a for 3 months, never refunded"
 A10 = {"type": "ecs.gn7i-c8g1.2xlarge", "queue_pairs": None, "fabric": "none"}
 DATA = "[{name: data, kind: bucket, mount: /data}]"
+ELASTIC = {"count": None, "min": 1, "max": 4}
 OFFICES = ", ".join(f"203.0.113.{i}/32" for i in range(196))
 
 
@@ -250,6 +251,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "nodes[1].type",
         "cannot join a Super Computing Cluster",
+    ),
+    "nodes-come-and-go-by-a-load": (
+        {"nodes": group(**A10, **ELASTIC)},
+        {"nodes": group(**{**A10, "type": "ecs.g7.xlarge"}, **ELASTIC)},
+        "error",
+        "nodes[1].max",
+        "ecs.g7.xlarge has no GPU to tell its load",
+    ),
+    "a-group-never-empties": (
+        {"nodes": group(**A10, **ELASTIC)},
+        {"nodes": group(**A10, **{**ELASTIC, "min": 0})},
+        "error",
+        "nodes[1].min",
+        "nothing tells the group to grow again",
     ),
     "uefi-type-has-a-uefi-image": (
         {"images": "{x86_64: ubuntu_24_04_x64_20G_alibase_20260916.vhd}", "nodes": group(**A10)},
