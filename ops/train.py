@@ -45,7 +45,7 @@ def train(
     text = _checked(job, overrides)
     whole = cluster.discovered(project, stack).told
     if whole.kubernetes:
-        return _submitted(project, stack, job, text, overrides, on_event)
+        return _submitted(project, stack, job, text, overrides, on_event, group)
     told = working(whole, group)
     if not told.nodes:
         raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
@@ -69,15 +69,27 @@ def train(
 
 
 def _submitted(
-    project: Project, stack: str, job: str, text: str, overrides: list[str], on_event: Callable[[Event], None]
+    project: Project,
+    stack: str,
+    job: str,
+    text: str,
+    overrides: list[str],
+    on_event: Callable[[Event], None],
+    group: str | None,
 ) -> Outcome:
-    """The same on a cluster of Kubernetes, whose own machinery starts the ranks and starts them again."""
+    """The same on a cluster of Kubernetes, whose own machinery starts the ranks and starts them again.
+
+    group: the first one or None, since the runtime of TrainJobs, which `up` leaves there, is of that one alone.
+    """
     from infra.plan.kubernetes import KubernetesPlan
     from ops.kubernetes import Submission, connected
 
     decided = cluster.decide(cluster.read(project, stack))
     if not isinstance(decided, KubernetesPlan):
         raise Failure(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
+    own = decided.groups[0].name
+    if group not in (None, own):
+        raise Failure(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)
     run, resumed = runs.choose(project, stack, Path(job).stem)
     submission = Submission(decided, run, connected(decided))
     with run.following():

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from infra.handover import Access, Environment, Group, Handover, Node, Store
+from infra.handover import Access, Environment, Group, Handover, Kubernetes, Node, Store
+from ops import cluster as stacks
 from ops import rendezvous
+from ops.clouds import Discovered
 from ops.failure import Failure
-from ops.train import working
+from ops.project import Project
+from ops.train import train, working
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def cluster(*nodes: str, store: str = "control", **gpus: int) -> Handover:
@@ -70,3 +78,16 @@ def test_a_store_that_nobody_can_keep_is_told(store: str, says: str) -> None:
 
 def test_a_head_does_not_stand_in_for_workers_that_are_not_there() -> None:
     assert at_work(cluster("head", head=0, trainer=8)) == []
+
+
+def test_a_cluster_of_kubernetes_runs_jobs_on_its_first_group_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
+    (tmp_path / "stacks").mkdir()
+    shutil.copy(REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml", tmp_path / "stacks")
+    told = cluster().model_copy(update={"kubernetes": Kubernetes(cluster="a100")})
+    monkeypatch.setattr(stacks, "discovered", lambda *_: Discovered(told, ()))
+
+    with pytest.raises(Failure, match="--group serve: jobs run on the first group of `nodes`, trainer"):
+        train(Project(tmp_path), "k8s-a100", "mnist", [], print, "serve")
