@@ -71,7 +71,10 @@ lock: ## requirements.txt from pyproject.toml, and the locks of what has its own
 down: ## take the cluster on this computer down
 	@$(BIN)/gpufleet down local --yes
 
+# Stacks whose machines run elsewhere: only the engine's state and the keys beside it lead back to them.
+OTHERS = $(filter-out local,$(basename $(notdir $(wildcard .gpufleet/pulumi/.pulumi/stacks/*/*.json))))
 clean: ## down, then remove what set-up, runs and tools left in this folder
+	$(if $(OTHERS),$(error still there: $(OTHERS); end each first with `gpufleet down STACK`))
 	@if [ -d .gpufleet/local ]; then $(MAKE) --no-print-directory down; fi
 	rm -rf .venv infra/policy_pack/.venv tools/peers/.venv .gpufleet runs .ruff_cache .hypothesis .ansible *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
