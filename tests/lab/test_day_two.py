@@ -106,20 +106,24 @@ def test_a_kernel_that_came_without_its_driver_gets_it_before_the_next_boot(node
     assert node.run(f"modinfo -k {NEXT_KERNEL} -F version nvidia") == NOW
 
 
-def test_a_reset_asks_first_then_leaves_nothing_of_ours_but_the_keys_of_disks(node: GpuMachine) -> None:
+def test_a_reset_asks_first_then_leaves_only_the_keys_of_disks_and_what_runs_left(node: GpuMachine) -> None:
+    checkpoint = "/var/lib/gpufleet/runs/first/checkpoint"
     node.run("mkdir /etc/gpufleet/keys && touch /etc/gpufleet/keys/kept")
+    node.run(f"mkdir -p $(dirname {checkpoint}) && touch {checkpoint}")
 
     asked = node.play("reset.yml")
     gone, again = (node.play("reset.yml", reset_confirmed="gpus") for _ in range(2))
     left = node.run(
         'find /etc /opt /usr/local /usr/share/keyrings /var/lib -name "*gpufleet*" | sort; ls /etc/gpufleet/*'
     )
+    data = node.run("find /var/lib/gpufleet -type f")
     installed = node.run('dpkg-query -W -f "\\${Package} \\${db:Status-Abbrev}\n" | grep "nvidia.* .i"', fails=True)
     back = node.play()
 
     assert "confirm it with -e reset_confirmed=gpus" in asked.output
     assert gone.code == 0, gone.output
     assert (again.code, again.changed) == (0, 0), again.output
-    assert left.split() == ["/etc/gpufleet", "/etc/ssh/sshd_config.d/gpufleet.conf", "kept"], "a disk's key must stay"
+    stay = ["/etc/gpufleet", "/etc/ssh/sshd_config.d/gpufleet.conf", "/var/lib/gpufleet", "kept"]
+    assert (left.split(), data) == (stay, checkpoint), "a disk's key and a run's checkpoint must stay"
     assert installed == ""
     assert back.code == 0, back.output

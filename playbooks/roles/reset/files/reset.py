@@ -53,7 +53,11 @@ LISTING, REMOVAL = APT if shutil.which("apt-get") else DNF
 AUTOMATIC, NO_KERNELS = Path("/etc/dnf/automatic.conf"), "# gpufleet: kernel* is ours in the next line"
 SSH = "ssh" if Path("/usr/lib/systemd/system/ssh.service").exists() else "sshd"  # Debian's name, and everybody else's
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
-DISK_KEYS = Path("/etc/gpufleet/keys")  # without them what is on encrypted disks is lost
+DATA = (
+    "/etc/gpufleet/keys",  # without them what is on encrypted disks is lost
+    "/var/lib/gpufleet/jobs",
+    "/var/lib/gpufleet/runs",  # the checkpoints of a stack whose nodes share no storage
+)
 
 
 def run(*command):
@@ -92,7 +96,7 @@ def files():
     for file in found:
         file.unlink()
     folders = [folder for folder in map(Path, FOLDERS) if folder.is_dir()]
-    inside = [path for folder in folders for path in folder.iterdir() if path != DISK_KEYS]
+    inside = [path for folder in folders for path in folder.iterdir() if str(path) not in DATA]
     for path in inside:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for folder in folders:
