@@ -1,7 +1,8 @@
 """The disks of a lab machine, which has none: what stands in for blkid, mdadm, cryptsetup, mkfs and mount there.
 
-Runs inside the machine with its own Python. /var/lib/standin/disks.json says what is on each disk ("" for nothing), and
-changes as the programs write to them. Exit codes are those of blkid(8), mdadm(8), cryptsetup(8), mount(8).
+Runs inside the machine with its own Python. /var/lib/standin/disks.json says what is on each disk ("" for nothing,
+"gpt" for partitions), and changes as the programs write to them. Exit codes are those of blkid(8), mdadm(8),
+cryptsetup(8), mount(8).
 """
 
 import json
@@ -47,8 +48,10 @@ def hardware():
 
 
 def blkid(arguments):
+    """The answer to --probe --output export."""
     there = state().get(arguments[-1], "")
-    print(there)
+    if there:
+        print(f"DEVNAME={arguments[-1]}\n{'PTTYPE' if there == 'gpt' else 'TYPE'}={there}")
     return 0 if there else 2
 
 
@@ -57,7 +60,7 @@ def mdadm(arguments):
     members = [word for word in arguments[2:] if word.startswith("/dev/")]
     disks = state()
     if arguments[0] == "--create":
-        if any(disks[member] for member in members):
+        if "--run" not in arguments and any(disks[member] for member in members):
             print(f"mdadm: {members[0]} appears to contain something", file=sys.stderr)
             return 2
         disks.update(dict.fromkeys(members, "linux_raid_member"), **{array: ""})

@@ -35,6 +35,7 @@ class Machine:
     def __init__(self, root: Path, there: dict[str, str]) -> None:
         self.disks, self.root, self.there, self.said = program("disks"), root, there, []
         self.disks.KEYS, self.disks.ARRAYS, self.disks.OPENED = root / "keys", root / "arrays", root / "opened"
+        self.disks.BLOCKS = root / "block"
         self.disks.run = self.run
         for device in there:
             (root / device).touch()
@@ -43,7 +44,8 @@ class Machine:
         words = [str(word) for word in command]
         self.said.append(words)
         if words[0] == "blkid":
-            return self.there.get(Path(words[-1]).name, "") + "\n"
+            there = self.there.get(Path(words[-1]).name)
+            return f"DEVNAME={words[-1]}\n{'PTTYPE' if there == 'gpt' else 'TYPE'}={there}\n" if there else ""
         if words[0].startswith("mkfs."):
             self.there[Path(words[-1]).name] = words[0].removeprefix("mkfs.")
         return ""
@@ -76,6 +78,58 @@ def test_a_disk_that_holds_something_is_refused(tmp_path: Path, there: dict[str,
     with pytest.raises(SystemExit, match=f"holds {there['a']}: look at it, and free it with `wipefs --all"):
         machine.make(["a", "b"], **STRIPE)
     assert {words[0] for words in machine.said} == {"blkid"}
+
+
+@pytest.mark.parametrize("wanted", [STRIPE, SECRET, {**SECRET, "encrypted": False}])
+def test_a_disk_with_partitions_is_refused_by_all_that_would_write_to_it(
+    tmp_path: Path, wanted: dict[str, Any]
+) -> None:
+    machine = Machine(tmp_path, {"a": "gpt"})
+
+    with pytest.raises(SystemExit, match=f"{tmp_path}/a holds a gpt partition table: look at it"):
+        machine.make(["a"], **wanted)
+    assert {words[0] for words in machine.said} == {"blkid"}
+
+
+def test_a_disk_whose_partitions_only_the_kernel_knows_is_refused(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, {"a": ""})
+    (tmp_path / "block/a/a1").mkdir(parents=True)
+    (tmp_path / "block/a/a1/partition").write_text("1\n")
+
+    with pytest.raises(SystemExit, match=f"{tmp_path}/a holds a1: look at it"):
+        machine.make(["a"], **SECRET)
+    assert {words[0] for words in machine.said} == {"blkid"}
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "found"),
+    [
+        ("", 2, ""),
+        ("DEVNAME=/dev/a\nPTUUID=1\nPTTYPE=dos\n", 0, "a dos partition table"),
+        ("DEVNAME=/dev/a1\nPART_ENTRY_SCHEME=gpt\nPART_ENTRY_NUMBER=1\n", 0, ""),
+        ("DEVNAME=/dev/a\nLABEL=x\nTYPE=vfat\nPTTYPE=dos\n", 0, "vfat"),
+        ("DEVNAME=/dev/a\nUSAGE=other\n", 0, "USAGE"),
+    ],
+)
+def test_a_disk_is_blank_only_where_blkid_finds_nothing_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int, found: str
+) -> None:
+    stand_in_blkid(tmp_path, monkeypatch, said, code)
+
+    assert program("disks").holds(tmp_path / "a") == found
+
+
+def test_a_disk_that_contradicts_itself_is_never_blank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in_blkid(tmp_path, monkeypatch, "blkid: /dev/a: ambivalent result\n", 8)
+
+    with pytest.raises(SystemExit, match=r"/a`: blkid: /dev/a: ambivalent result"):
+        program("disks").holds(tmp_path / "a")
+
+
+def stand_in_blkid(root: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int) -> None:
+    (root / "blkid").write_text(f"#!/bin/sh\nprintf '{said}'\nexit {code}\n")
+    (root / "blkid").chmod(0o755)
+    monkeypatch.setenv("PATH", str(root), prepend=":")
 
 
 def test_an_encrypted_disk_gets_a_key_that_only_root_reads_and_keeps_it(tmp_path: Path) -> None:

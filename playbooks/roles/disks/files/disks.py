@@ -18,8 +18,10 @@ from pathlib import Path
 WANTED = Path("/etc/gpufleet/disks.json")
 KEYS = Path("/etc/gpufleet/keys")
 KEY_BYTES = 64
+BLOCKS = Path("/sys/class/block")
 ARRAYS, OPENED = Path("/dev/md"), Path("/dev/mapper")
 NOTHING_FOUND = 2  # blkid's exit code for a disk without any signature
+OF_ITSELF = ("DEVNAME=", "PART_ENTRY_")  # what blkid says of a device, not of what is on it
 
 
 def members(each):
@@ -40,9 +42,13 @@ def of_model(model):
 
 
 def holds(device):
-    """What is on a disk, such as xfs or linux_raid_member; empty for nothing."""
-    answer = run("blkid", "--probe", "--output", "value", "--match-tag", "TYPE", device, codes=(0, NOTHING_FOUND))
-    return answer.strip()
+    """What is on a disk, such as xfs, linux_raid_member or partitions; empty for nothing. Contradictions end it all."""
+    answer = run("blkid", "--probe", "--output", "export", device, codes=(0, NOTHING_FOUND))
+    found = dict(line.split("=", 1) for line in answer.splitlines() if not line.startswith(OF_ITSELF))
+    if "PTTYPE" in found:
+        found.setdefault("TYPE", f"a {found['PTTYPE']} partition table")
+    parts = sorted(file.parent.name for file in (BLOCKS / device.resolve().name).glob("*/partition"))
+    return found.get("TYPE") or ", ".join([*found, *parts])
 
 
 def striped(each, disks):
