@@ -1,27 +1,18 @@
 """Run on a node as root: takes back its word that it is ready, asks what computes on its GPUs to stop, and waits.
 
-Arguments: READY_FILE SECONDS. SIGTERM is the notice that jobs of ours answer with a checkpoint and exit code 75. Prints
-the processes that left; exits 1 with those that did not. Nobody is killed.
+Arguments: READY_FILE SECONDS LOOK, the source of look.py, which knows who is busy. SIGTERM is the notice that
+jobs of ours answer with a checkpoint and exit code 75. Prints the processes that left; exits 1 with those that did not.
+Nobody is killed.
 """
 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
+import types
 from contextlib import suppress
 from pathlib import Path
-
-ASK = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"]
-
-
-def busy():
-    try:
-        answer = subprocess.run(ASK, capture_output=True, text=True, timeout=30, check=False)
-    except FileNotFoundError:  # no driver, no jobs on GPUs
-        return set()
-    return {int(pid) for pid in answer.stdout.split() if pid.isdigit()} if answer.returncode == 0 else set()
 
 
 def take_back(file):
@@ -33,10 +24,10 @@ def take_back(file):
         fresh.replace(file)
 
 
-def main(file, seconds):
+def main(file, seconds, look):
     take_back(file)
     asked, until = set(), time.monotonic() + seconds
-    while there := busy():
+    while there := set(look.busy()):
         for pid in there - asked:
             with suppress(ProcessLookupError):  # it left by itself
                 os.kill(pid, signal.SIGTERM)
@@ -48,4 +39,7 @@ def main(file, seconds):
     print("\n".join(map(str, sorted(asked))))
 
 
-main(Path(sys.argv[1]), int(sys.argv[2]))
+if __name__ == "__main__":
+    module = types.ModuleType("look")
+    exec(compile(sys.argv[3], "look.py", "exec"), module.__dict__)
+    main(Path(sys.argv[1]), int(sys.argv[2]), module)
