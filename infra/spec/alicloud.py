@@ -176,16 +176,22 @@ def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
     if spec.images.x86_64:
         yield ("images",), "cannot stand beside `ack`, whose version chooses the image"
     for i, group in enumerate(spec.nodes):
-        if group.name == "head":
-            yield ("nodes", i, "name"), "cannot be 'head' beside `ack`: people come by its API; choose another name"
-        if group.others:
-            yield ("nodes", i, "others"), "cannot stand beside `ack`, whose pools are of one type here"
-        if group.count is None:
-            yield ("nodes", i, "min"), "cannot stand beside `ack`, where nothing follows the load yet; give `count`"
-        if group.market.kind in ("reservation", "assurance"):
-            yield ("nodes", i, "market"), "cannot stand beside `ack`, whose pools are on demand or on spot; choose one"
-        if group.market.kind == "spot" and "protected_hour" in group.market.model_fields_set:
-            key = ("nodes", i, "market", "protected_hour")
-            yield key, "cannot stand beside `ack`, whose pools have no such hour; leave it out"
-        if group.placement == "apart":
-            yield ("nodes", i, "placement"), "cannot be 'apart' beside `ack`, whose pools name no set; leave it out"
+        for key, message in _strangers_to_pools(group):
+            yield ("nodes", i, *key), message
+
+
+def _strangers_to_pools(group: AlicloudNodes) -> Iterator[Mistake]:
+    """What a node pool of ACK does not take, by the group's keys."""
+    market = group.market
+    if group.name == "head":
+        yield ("name",), "cannot be 'head' beside `ack`: people come by its API; choose another name"
+    if group.others:
+        yield ("others",), "cannot stand beside `ack`, whose pools are of one type here"
+    if group.count is None:
+        yield ("min",), "cannot stand beside `ack`, where nothing follows the load yet; give `count`"
+    if market.kind in ("reservation", "assurance"):
+        yield ("market",), "cannot stand beside `ack`, whose pools are on demand or on spot; choose one"
+    if market.kind == "spot" and "protected_hour" in market.model_fields_set:
+        yield ("market", "protected_hour"), "cannot stand beside `ack`, whose pools have no such hour; leave it out"
+    if group.placement == "apart":
+        yield ("placement",), "cannot be 'apart' beside `ack`, whose pools name no set; leave it out"
