@@ -2,10 +2,10 @@
 
     python tests/lab/reach.py [TESTS …] [--again] [--json]
 
-TESTS: pytest's arguments. Without any, all of it runs, the linter and the bench, too. What was seen of the sources as
-they are is kept: a run goes on where one stopped, what has passed does not run again (but with --again), and the lines
-are of all that was seen, `not run` where that is nothing. Exit code 1 if a line with something seen is not reached, or
-the run did not come to its end.
+TESTS: which, in pytest's words. Without any, all of it runs, the linter and the bench, too. As many files run side by
+side as there are cores. What was seen of the sources as they are is kept: a run goes on where one stopped, what has
+passed does not run again (but with --again), and the lines are of all that was seen, `not run` where that is nothing.
+Exit code 1 if a line with something seen is not reached, or the run did not come to its end.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
 import pytest
-from reach_record import Keeper, Record, Seen, fingerprint
+from reach_record import Choice, Keeper, Record, Seen, fingerprint
 
 ROOT = Path(__file__).parents[2]
 HERE, UNIT = "tests/lab", "tests/unit"
 EVERYTHING = (HERE, f"{UNIT}/drivers", f"{UNIT}/playbooks", "tests/engine/test_cloud_hosts.py")
 LINT = ("ansible-lint", "--nocolor", "--offline", "--profile", "production")
+SPREAD = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")  # file beside file, in their order
+LONGEST = f"{HERE}/test_gpu_drill.py"
 BENCH = (sys.executable, "tests/bench/lab.py", "--json")
 SHARE_MINUTES_MOST = 12
 
@@ -146,6 +148,16 @@ PARTS: dict[str, Callable[[str], Iterator[Row]]] = {
 }
 
 
+def run_tests(record: Record, arguments: Sequence[str], *, again: bool, spread: Sequence[str] = SPREAD) -> int:
+    """Those that wait, the longest file first and others beside it; returns pytest's exit code."""
+    choice = Choice(record, again)
+    code = pytest.main(["--collect-only", "-qq", *arguments], plugins=[choice])
+    if code == pytest.ExitCode.OK and choice.waiting:
+        ordered = sorted(choice.waiting, key=lambda name: not name.startswith(LONGEST))
+        code = pytest.main(["-q", "-rs", *spread, *ordered], plugins=[Keeper(record)])
+    return code
+
+
 def run_parts(record: Record, *, again: bool) -> None:
     """What is no test; like a test, not again if it was reached."""
     for what, part in PARTS.items():
@@ -168,7 +180,7 @@ def main(arguments: list[str]) -> int:
     tests = [argument for argument in arguments if argument not in ("--again", "--json")]
     record = Record.of(ROOT)
     with redirect_stdout(sys.stderr):
-        code = pytest.main(["-q", "-rs", *(tests or EVERYTHING)], plugins=[Keeper(record, again)])
+        code = run_tests(record, tests or EVERYTHING, again=again)
     try:
         if not tests and code != pytest.ExitCode.INTERRUPTED:
             run_parts(record, again=again)
@@ -179,8 +191,7 @@ def main(arguments: list[str]) -> int:
     if fingerprint(ROOT) != record.sources:
         print("the sources changed meanwhile, so this is of none: run it again", file=sys.stderr)
         return 1
-    ended = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # none, since all have passed already
-    return 0 if ended and not any(row.reached is False for row in rows) else 1
+    return 0 if code == pytest.ExitCode.OK and not any(row.reached is False for row in rows) else 1
 
 
 def alone(root: Path) -> IO[str]:

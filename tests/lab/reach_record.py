@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -73,42 +73,48 @@ def fingerprint(root: Path) -> str:
 
 
 @dataclass(eq=False)
-class Keeper:
-    """Keeps how each test ends as soon as it has, and lets only those run that have not passed: pytest calls it.
+class Choice:
+    """Notes which tests there are and which of them wait to be run: pytest calls it as it collects.
 
-    again: what has passed runs, too. Tests that are marked `in_order` run all of a file, or none.
+    again: what has passed waits, too. Tests that are marked `in_order` run all of a file, or none.
     """
 
     record: Record
     again: bool = False
-    reports: list[pytest.TestReport] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         for item in items:
             self.record.tests.setdefault(item.nodeid, Seen(drill=item.get_closest_marker("drill") is not None))
         yield  # to what else leaves tests out, as -k does
         if self.again:
             for item in items:
                 self.record.tests[item.nodeid] = replace(self.record.tests[item.nodeid], outcome=None)
-        waiting = {item.path for item in items if not self.record.passed(item.nodeid)}
-        wanted = [
-            item
+        files = {item.path for item in items if not self.record.passed(item.nodeid)}
+        self.waiting = [
+            item.nodeid
             for item in items
-            if not self.record.passed(item.nodeid) or (item.get_closest_marker("in_order") and item.path in waiting)
+            if not self.record.passed(item.nodeid) or (item.get_closest_marker("in_order") and item.path in files)
         ]
-        config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
-        items[:] = wanted
+
+
+@dataclass(eq=False)
+class Keeper:
+    """Keeps how each test ends as soon as it has: pytest calls it, of tests that run side by side in any order."""
+
+    record: Record
+    reports: defaultdict[str, list[pytest.TestReport]] = field(default_factory=lambda: defaultdict(list))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.reports.append(report)
+        self.reports[report.nodeid].append(report)
         if report.when == "teardown":
-            outcomes = Counter(each.outcome for each in self.reports)
+            phases = self.reports.pop(report.nodeid)
+            outcomes = {each.outcome for each in phases}
             self.record.tests[report.nodeid] = Seen(
                 drill=self.record.tests[report.nodeid].drill,
-                outcome=next(outcome for outcome in OUTCOMES if outcomes[outcome]),
-                seconds=sum(each.duration for each in self.reports),
+                outcome=next(outcome for outcome in OUTCOMES if outcome in outcomes),
+                seconds=sum(each.duration for each in phases),
                 counted={name: int(str(count)) for name, count in report.user_properties},
             )
-            self.reports.clear()
             self.record.keep()

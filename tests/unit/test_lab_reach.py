@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,13 @@ from reach_record import Keeper, Record, Seen, fingerprint
 
 DRILLS = """
 import os
+import pathlib
 import pytest
+
+@pytest.fixture(autouse=True)
+def ran(request):
+    with pathlib.Path(os.environ["RAN"]).open("a") as file:
+        file.write(request.node.name.removeprefix("test_") + "\\n")
 
 def ends(how):
     if how == "interrupted":
@@ -41,31 +47,30 @@ def test_three(record_property):
 
 @dataclass(eq=False)
 class Lab:
-    """A project with three tests, of which the second ends as it is told. ran: by each run, in its order."""
+    """A project with three tests, of which the second ends as it is told. ran: where each writes that it runs."""
 
     root: Path
-    ran: list[str] = field(default_factory=list)
+    ran: Path
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.ran.append(nodeid.partition("::test_")[2])
-
-    def run(self, *arguments: str, again: bool = False) -> list[str]:
-        """The tests that a run ran."""
-        self.ran.clear()
+    def run(self, *arguments: str, again: bool = False, spread: Sequence[str] = ()) -> list[str]:
+        """The tests that a run ran, in their order; in this process, if not `spread`."""
+        self.ran.write_text("")
         sys.modules.pop("test_drills", None)
-        settings = ["-q", "-p", "no:cacheprovider", "-c", str(self.root / "pytest.ini"), str(self.root)]
-        pytest.main([*settings, *arguments], plugins=[Keeper(Record.of(self.root), again), self])
-        return list(self.ran)
+        reach.run_tests(Record.of(self.root), arguments, again=again, spread=spread)
+        return self.ran.read_text().split()
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    (tmp_path / ".gitignore").write_text(".gpufleet/\n__pycache__/\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  drill\n  in_order\n")
-    (tmp_path / "test_drills.py").write_text(DRILLS)
+    root = tmp_path / "project"
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / ".gitignore").write_text(".gpufleet/\n__pycache__/\n")
+    (root / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\nmarkers =\n  drill\n  in_order\n")
+    (root / "test_drills.py").write_text(DRILLS)
+    monkeypatch.chdir(root)
     monkeypatch.setenv("TWO", "passed")
-    return Lab(tmp_path)
+    monkeypatch.setenv("RAN", str(tmp_path / "ran"))
+    return Lab(root, tmp_path / "ran")
 
 
 def told(*tests: Seen) -> str:
@@ -101,6 +106,30 @@ def test_all_runs_again_when_asked_and_an_interruption_of_that_is_gone_on_with(
     assert lab.run(again=True) == ["one", "two"]
     assert lab.run("-k", "three", again=True) == ["three"]
     assert lab.run() == ["two"]
+
+
+def test_files_run_side_by_side_and_all_that_they_saw_is_kept(lab: Lab) -> None:
+    for name in ("test_more.py", "test_most.py"):
+        (lab.root / name).write_text(DRILLS)
+
+    ran = lab.run(spread=reach.SPREAD)
+
+    assert sorted(ran) == sorted(3 * ["one", "two", "three"])
+    kept = Record.of(lab.root).tests
+    assert {(seen.outcome, seen.drill) for name, seen in kept.items() if name.endswith("two")} == {("passed", True)}
+    assert [seen.outcome for seen in kept.values()] == 9 * ["passed"]
+    assert lab.run(spread=reach.SPREAD) == []
+
+
+def test_what_two_workers_report_in_turn_is_kept_apart(lab: Lab) -> None:
+    record = Record(lab.root / ".gpufleet/lab.json", "", {"one": seen(None), "two": seen(None)})
+    keeper = Keeper(record)
+    for when in ("setup", "call", "teardown"):
+        for name in record.tests:
+            outcome = "failed" if (name, when) == ("two", "call") else "passed"
+            keeper.pytest_runtest_logreport(pytest.TestReport(name, ("", 0, name), {}, outcome, None, when))
+
+    assert [each.outcome for each in record.tests.values()] == ["passed", "failed"]
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
