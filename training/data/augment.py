@@ -116,22 +116,16 @@ def shifted(images: Tensor, draw: Draw, indices: Indices, most: int) -> Tensor:
     """Each image moved by up to `most` pixels along both axes, over black."""
     height, width = images.shape[2:]
     padded = functional.pad(images, (most, most, most, most))
-    right, down = (offsets(bits, most).to(images.device) for bits in axes(draw, indices))
+    right, down = torch.from_numpy(offsets(draw, indices, most)).to(images.device).T
     places = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: [images, channels, down, right, height, width]
     which = torch.arange(len(images), device=images.device)
     return places[which, :, down, right]
 
 
-def axes(draw: Draw, indices: Indices) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Random bits for the move along the width and along the height."""
-    bits = draw.bits(SHIFT, indices)
-    return bits >> np.uint64(32), bits
-
-
-def offsets(bits: npt.NDArray[np.uint64], most: int) -> Tensor:
-    """A number 0 to 2 · most from the low 32 bits of each counter."""
-    low = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    return torch.from_numpy(low % (2 * most + 1))
+def offsets(draw: Draw, indices: Indices, most: int) -> npt.NDArray[np.int64]:
+    """How many pixels each image moves along its width and its height, plus `most`: [images, 2] of 0 to 2 · most."""
+    halves = draw.bits(SHIFT, indices).astype("<u8").view("<u4").reshape(-1, 2)
+    return (halves[:, ::-1] % (2 * most + 1)).astype(np.int64)
 
 
 def warped(images: Tensor, draw: Draw, indices: Indices, most: float, shift: int) -> Tensor:
@@ -141,25 +135,25 @@ def warped(images: Tensor, draw: Draw, indices: Indices, most: float, shift: int
     then come up to `shift` whole pixels along both axes, the same as `shifted` takes.
     """
     height, width = images.shape[2:]
-    bits = draw.bits(WARP, indices)
-    entries = np.stack([(bits >> np.uint64(16 * entry)) & np.uint64(0xFFFF) for entry in range(4)], axis=-1)
-    turns = torch.from_numpy(entries.astype(np.float32) / 0xFFFF * 2 - 1).view(-1, 2, 2) * most + torch.eye(2)
-    moves = torch.stack([offsets(bits, shift) - shift for bits in axes(draw, indices)], dim=-1)
-    return mapped(images, turns, moves * torch.tensor([2 / width, 2 / height]))  # the plane is 2 wide and 2 high
+    entries = draw.bits(WARP, indices).astype("<u8").view("<u2").reshape(-1, 2, 2)
+    turns = (entries.astype(np.float32) / 0xFFFF * 2 - 1) * most + np.eye(2, dtype=np.float32)
+    pixel = np.array([2 / width, 2 / height], np.float32)  # the plane is 2 wide and 2 high
+    moves = (offsets(draw, indices, shift) - shift).astype(np.float32) * pixel
+    return mapped(images, torch.from_numpy(turns), torch.from_numpy(moves))
 
 
 def mapped(images: Tensor, turns: Tensor, moves: Tensor) -> Tensor:
     """Each image seen through its own map of the plane -1 to 1: turns [images, 2, 2], then moves [images, 2]."""
     height, width = images.shape[2:]
-    # one product for all images: [pixels, 2] by [2, images · 2], of which each image then takes its own two columns
-    columns = turns.to(images.device).permute(2, 0, 1).reshape(2, -1)
-    places = (plane(height, width, images.device) @ columns).view(height, width, -1, 2)
-    grid = (places + moves.to(images.device)).permute(2, 0, 1, 3)
-    return functional.grid_sample(images.float(), grid, align_corners=False)
+    turns, moves = turns.to(images.device), moves.to(images.device)
+    # all x of an image, then all its y: sampling from such a grid takes half of what it takes where they take turns
+    still = plane(height, width, images.device).expand(len(images), -1, -1)
+    places = torch.baddbmm(moves[:, :, None], turns, still).unflatten(2, (height, width))
+    return functional.grid_sample(images.float(), places.permute(0, 2, 3, 1), align_corners=False)
 
 
 @lru_cache(maxsize=4)
 def plane(height: int, width: int, device: torch.device) -> Tensor:
-    """Where each pixel lies before its image is mapped: [height · width, 2], x and y in -1 to 1."""
+    """Where each pixel lies before its image is mapped: [2, height · width], x and y in -1 to 1."""
     still = torch.eye(2, 3, device=device)[None]
-    return functional.affine_grid(still, [1, 1, height, width], align_corners=False).view(-1, 2)
+    return functional.affine_grid(still, [1, 1, height, width], align_corners=False).view(-1, 2).T.contiguous()
