@@ -59,7 +59,10 @@ def _command(told: Handover) -> list[str]:
 
 
 def python(told: Handover, node: Node, words: list[str], variables: Mapping[str, str] | None = None) -> str:
-    """The shell line that runs the training package on a node. variables: of its environment."""
+    """The shell line that runs the training package on a node, the one that is current now as long as it runs.
+
+    variables: of its environment.
+    """
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
-    package = nodes.under(node, "/opt/gpufleet/current")
-    return f"PYTHONPATH={shlex.quote(package)} exec env {shlex.join([*settings, told.environment.python, *words])}"
+    package = f"readlink -f {shlex.quote(nodes.under(node, '/opt/gpufleet/current'))}"
+    return f'PYTHONPATH="$({package})" exec env {shlex.join([*settings, told.environment.python, *words])}'

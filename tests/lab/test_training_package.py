@@ -10,9 +10,13 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ssh_hosts import PLAYBOOKS, make_package
+
+from infra.handover import Access, Environment, Handover, Node, Store
+from ops import rendezvous
 
 FILES = PLAYBOOKS / "roles/training_package/files"
 
@@ -72,6 +76,50 @@ def test_whatever_a_killed_run_left_the_next_one_puts_the_package_in_place(sourc
 
     assert run(FILES / "held.py", folder, name).stdout == ""
     assert sorted(path.name for path in folder.iterdir()) == ["current", name]
+
+
+def job(prefix: Path, program: str) -> str:
+    """The line by which `gpufleet train` starts a Python program on a node with this folder as its own."""
+    node = Node(name="n", group="g", address="127.0.0.1", port=22, host_key="ssh-ed25519 A", prefix=str(prefix))
+    told = Handover(
+        stack="x",
+        cloud="local",
+        region=None,
+        access=Access(user="u", key_file="/k", known_hosts_file="/h"),
+        nodes=(node,),
+        groups=(),
+        storage=(),
+        store=Store(host="control", address="127.0.0.1"),
+        environment=Environment(python=sys.executable),
+    )
+    return rendezvous.python(told, node, ["-c", program])
+
+
+def test_a_job_keeps_its_code_when_another_package_takes_its_place(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a node/opt/gpufleet"
+    packed = [pack(source)]
+    (source / "late.py").write_text("")
+    packed.append(pack(source))
+    (source / "late.py").write_text("raise SystemExit('the code of another job')")
+    packed.append(pack(source))
+    (old, first), (between, second), (new, third) = packed
+    run(FILES / "place.py", folder, old, given=first)
+    run(FILES / "place.py", folder, between, given=second)
+    line = job(tmp_path / "a node", "import training; print('up', flush=True); input(); import training.late")
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(["sh", "-c", line], cwd=folder, **pipes) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "up\n"
+        run(FILES / "place.py", folder, new, given=third)
+
+        assert (folder / "current").readlink() == Path(new)
+        assert run(FILES / "held.py", folder, new).stdout == "", "the job's package is no reason to place it again"
+        started.communicate("\n")
+    assert started.returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["current", between, new])
+
+    run(FILES / "place.py", folder, new, given=third)
+    assert sorted(path.name for path in folder.iterdir()) == ["current", new], "nobody runs from the old one any more"
 
 
 def test_a_folder_without_the_package_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Run on a node: says why it does not hold the training package as it should, in one word; nothing when it does.
 
-Arguments: FOLDER NAME. It should hold the package NAME and no other, whole to the last byte, with `current` leading
-to it.
+Arguments: FOLDER NAME. It should hold the package NAME, whole to the last byte, with `current` leading to it.
 """
 
 import hashlib
@@ -26,5 +25,3 @@ elif not intact(folder / name):
     print("damaged")
 elif not link.is_symlink() or str(link.readlink()) != name:
     print("unlinked")
-elif [other for other in folder.glob("training-*") if other.name != name]:
-    print("crowded")
