@@ -178,7 +178,7 @@ def nvidia_smi(arguments):
             print(", ".join(figure(there, i, name) for name in asked.split(",")))
     elif option == "-q":
         fabric(there, gpus)
-    elif option == "--lock-gpu-clocks":
+    elif option in ("--lock-gpu-clocks", "--reset-gpu-clocks"):
         write(RUN / "clocks", f"{asked}\n")
     elif option == "-L":
         for i in gpus:

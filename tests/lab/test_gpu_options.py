@@ -149,6 +149,17 @@ def test_a_second_run_changes_nothing(node: GpuMachine, settings: dict[str, Any]
     assert (again.code, again.changed) == (0, 0), again.output
 
 
+def test_clocks_that_are_no_longer_asked_for_are_the_drivers_again(
+    node: GpuMachine, settings: dict[str, Any], first: Played
+) -> None:
+    freed = play(node, {**settings, "gpu_settings_clocks_mhz": []})
+    left = node.run("cat /run/standin/clocks")
+    again = play(node, settings)
+
+    assert (freed.code, again.code) == (0, 0), freed.output + again.output
+    assert (left, node.run("cat /run/standin/clocks")) == ("", "1980,1980")
+
+
 def test_a_reset_leaves_nothing_of_ours(node: GpuMachine, first: Played) -> None:
     gone = node.play("reset.yml", reset_confirmed="gpus")
     left = node.run('find /etc /opt /usr /var/lib -name "*gpufleet*" -o -name "mount.ossfs2" | sort')
@@ -156,4 +167,5 @@ def test_a_reset_leaves_nothing_of_ours(node: GpuMachine, first: Played) -> None
     assert gone.code == 0, gone.output
     assert left.split() == ["/etc/ssh/sshd_config.d/gpufleet.conf"]
     assert "cdi" not in node.run("cat /etc/containerd/config.toml")
+    assert node.run("cat /run/standin/clocks") == ""
     assert node.run("systemctl restart containerd && systemctl is-active containerd munge").split() == ["active"] * 2
