@@ -49,6 +49,34 @@ def test_an_upgrade_moves_the_driver_and_reboots_into_it(node: GpuMachine) -> No
     assert node.run("cat /proc/sys/kernel/random/boot_id; systemctl show --property=UserspaceTimestamp") != boot
 
 
+def test_an_upgrade_leaves_a_node_at_work_that_has_it_all(node: GpuMachine) -> None:
+    job = int(node.run("sleep 600 > /dev/null 2>&1 & echo $!"))
+    node.computes(job)
+
+    again = node.play("upgrade.yml", handover=locked(node, NOW))
+    at_work = node.run(f"kill {job} && echo yes", fails=True)
+
+    assert (again.code, again.changed) == (0, 0), again.output
+    assert at_work == "yes"
+    assert driver_of(node) == NOW
+
+
+def test_a_node_that_was_sick_before_is_moved_all_the_same(node: GpuMachine) -> None:
+    node.breaks("ecc.mode.current:4")
+
+    played = node.play("upgrade.yml", handover=locked(node, NEXT))
+    reasons, loaded = node.reasons, node.run("cat /proc/driver/nvidia/version")
+    node.breaks()
+    back = node.play("upgrade.yml", handover=locked(node, NOW))
+
+    assert played.code != 0
+    assert "taken back" not in played.output
+    assert list(reasons) == ["gpu_memory"]
+    assert NEXT in loaded
+    assert back.code == 0, back.output
+    assert driver_of(node) == NOW
+
+
 def test_a_driver_that_does_not_prove_itself_is_taken_back(node: GpuMachine) -> None:
     node.breaks(f"bad-driver:{NEXT}")
 
