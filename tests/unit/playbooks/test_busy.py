@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 ROLES = Path(__file__).parents[3] / "playbooks/roles"
 LOOK, DRAIN = ROLES / "gpu_facts/files/look.py", ROLES / "drain/files/drain.py"
+START = ROLES / "verify/files/start.py"
 JOB, NO_GPU = 9_000_005, 9_000_006  # above every real process: none can be hit by a signal
 OPEN = {
     9_000_001: ("nvidia-persiste", "/dev/nvidia0"),
@@ -88,8 +90,9 @@ def test_a_drain_waits_for_a_job_that_nvidia_smi_cannot_see(node: Node) -> None:
     with subprocess.Popen(["/bin/sleep", "20"]) as job:
         (node.root / f"proc/{JOB}").rename(node.root / f"proc/{job.pid}")
 
-        command = [sys.executable, str(DRAIN), str(node.root / "none/ready.json"), "0", node.source]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", START.read_text(), json.dumps([str(node.root / "none/ready.json"), 0])]
+        program = json.dumps({"look": node.source, "drain": DRAIN.read_text()})
+        told = subprocess.run(command, input=program, capture_output=True, text=True, check=False)
 
         assert job.wait(timeout=10) == -signal.SIGTERM
     assert told.returncode == 1

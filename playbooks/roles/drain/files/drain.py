@@ -1,8 +1,7 @@
 """Run on a node as root: takes back its word that it is ready, asks what computes on its GPUs to stop, and waits.
 
-Arguments: READY_FILE SECONDS LOOK, the source of look.py, which knows who is busy. SIGTERM is the notice that
-jobs of ours answer with a checkpoint and exit code 75. Prints the processes that left; exits 1 with those that did not.
-Nobody is killed.
+A module beside gpu_facts' `look`, which knows who is busy. SIGTERM is the notice that jobs of ours answer with a
+checkpoint and exit code 75. Prints the processes that left; exits 1 with those that did not. Nobody is killed.
 """
 
 import json
@@ -10,9 +9,10 @@ import os
 import signal
 import sys
 import time
-import types
 from contextlib import suppress
 from pathlib import Path
+
+import look
 
 
 def take_back(file):
@@ -24,8 +24,9 @@ def take_back(file):
         fresh.replace(file)
 
 
-def main(file, seconds, look):
-    take_back(file)
+def main(file, seconds):
+    """file: the node's word on its readiness. seconds: how long jobs have for it."""
+    take_back(Path(file))
     asked, until = set(), time.monotonic() + seconds
     while there := set(look.busy()):
         for pid in there - asked:
@@ -37,9 +38,3 @@ def main(file, seconds, look):
             sys.exit(f"process {left} still computes on a GPU after {seconds} s: stop its job, then run it again")
         time.sleep(1)
     print("\n".join(map(str, sorted(asked))))
-
-
-if __name__ == "__main__":
-    module = types.ModuleType("look")
-    exec(compile(sys.argv[3], "look.py", "exec"), module.__dict__)
-    main(Path(sys.argv[1]), int(sys.argv[2]), module)

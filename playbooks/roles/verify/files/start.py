@@ -1,6 +1,6 @@
-"""Run on a node: a program of several modules, as JSON {name: source} on standard input; `checks` is its main.
+"""Run on a node: a program of several modules, as JSON {name: source} on standard input; the last one has its `main`.
 
-It travels through one pipe: nothing of it is left on the node.
+Argument: what `main` is given, as a JSON list. It travels through one pipe: nothing of it is left on the node.
 """
 
 import json
@@ -10,4 +10,4 @@ import types
 for name, source in json.load(sys.stdin).items():
     module = sys.modules[name] = types.ModuleType(name)
     exec(compile(source, f"{name}.py", "exec"), module.__dict__)
-sys.modules["checks"].main(json.loads(sys.argv[1]), sys.argv[2])
+module.main(*json.loads(sys.argv[1]))
