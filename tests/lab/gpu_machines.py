@@ -45,7 +45,7 @@ HERE = Path(__file__).parent
 UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
 RELEASES = {"debian13": "trixie"}  # those with a tree of their own
 ARCHIVE = f"""Types: deb
-URIs: http://{GATEWAY}:{PORT}/archive/
+URIs: http://{GATEWAY}:{PORT}/archive/@/
 Suites: /
 Signed-By: /usr/share/keyrings/archive.asc
 """
@@ -208,6 +208,7 @@ def disguise(version: str, codename: str) -> dict[str, str]:
 
 def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None:
     """The stand-ins, the distribution's archive, and the name that the distribution goes by."""
+    source = ARCHIVE.replace("@", hardware.distribution)
     files = {
         **{f"usr/local/lib/standin/{file.name}": file.read_text() for file in HERE.glob("standin_*.py")},
         "usr/local/sbin/blkid": nvidia_packages.program("blkid", "standin_disks"),
@@ -219,7 +220,7 @@ def furnish(root: Path, hardware: Hardware, archive: apt_repository.Key) -> None
         ),
         "etc/systemd/system/standin-hardware.service": HARDWARE,
         "usr/share/keyrings/archive.asc": archive.public.decode(),
-        **({} if hardware.distribution == "rhel9" else {"etc/apt/sources.list.d/archive.sources": ARCHIVE}),
+        **({} if hardware.distribution == "rhel9" else {"etc/apt/sources.list.d/archive.sources": source}),
         **(disguise(*UBUNTUS[hardware.distribution]) if hardware.distribution in UBUNTUS else {}),
     }
     for path, text in files.items():

@@ -19,7 +19,6 @@ PROFILER = "nsight-systems-2025.3.2"
 NEXT_KERNEL = "6.99.0-next"
 IDLE = "/bin/sleep infinity"
 
-
 def program(verb: str, module: str = "standin_gpu") -> str:
     return f'#!/bin/sh\nexec python3 /usr/local/lib/standin/{module}.py {verb} "$@"\n'
 
@@ -96,8 +95,12 @@ def ossfs(version: str) -> Package:
     return Package(name="ossfs2", version=version, files=client)
 
 
-def archive() -> Iterator[Package]:
-    """What of the distribution's own archive matters: it has builds of the driver, too, under other names."""
+def archive(distribution: str) -> Iterator[Package]:
+    """What of the distribution's own archive matters: it has builds of the driver, too, under other names.
+
+    fuse3 takes the place of fuse, and libfuse2 goes by another name since the change to 64-bit time (Debian's and
+    Ubuntu's package pages).
+    """
     kernel = os.uname().release
     yield Package(name="dkms", version="3.0.11-1", files={"/usr/sbin/dkms": program("dkms")})
     headers = {f"/usr/src/linux-headers-{kernel}/Makefile": "\n"}
@@ -109,10 +112,12 @@ def archive() -> Iterator[Package]:
     for name, tool in (("mdadm", "mdadm"), ("xfsprogs", "mkfs.xfs"), ("cryptsetup-bin", "cryptsetup")):
         yield Package(name=name, version="4.2-1", files={f"/usr/sbin/{tool}": program(tool, "standin_disks")})
     client = program("bucket", "standin_disks")
-    yield Package(name="s3fs", version="1.93-1", files={"/usr/sbin/mount.fuse.s3fs": client})
+    yield Package(name="s3fs", version="1.93-1", depends="fuse", files={"/usr/sbin/mount.fuse.s3fs": client})
     yield Package(name="rclone", version="1.60.1-1", files={"/usr/bin/rclone": client})
-    for name in ("fuse", "fuse3", "libfuse2"):
-        yield Package(name=name, version="3.14.0-1")
+    yield Package(name="fuse", version="2.9.9-6")
+    yield Package(name="fuse3", version="3.14.0-4", conflicts="fuse", provides="fuse (= 3.14.0-4)")
+    renamed = distribution in ("ubuntu2404", "debian13")
+    yield Package(name="libfuse2t64" if renamed else "libfuse2", version="2.9.9-6")
     yield Package(name=f"linux-image-{NEXT_KERNEL}", version="6.99-1", files={f"/boot/vmlinuz-{NEXT_KERNEL}": ""})
     headers = {f"/usr/src/linux-headers-{NEXT_KERNEL}/Makefile": "\n"}
     yield Package(name=f"linux-headers-{NEXT_KERNEL}", version="6.99-1", files=headers)

@@ -26,7 +26,7 @@ def fill_for_apt(folder: Path, distribution: str, keys: tuple[apt_repository.Key
     (place / ("8793F200.pub" if distribution == "debian13" else "3bf863cc.pub")).write_bytes(cuda.public)
     apt_repository.write(folder / "toolkit/stable/deb/amd64", nvidia_packages.toolkit(), toolkit, "NVIDIA")
     (folder / "toolkit/gpgkey").write_bytes(toolkit.public)
-    apt_repository.write(folder / "archive", nvidia_packages.archive(), archive, "Debian")
+    apt_repository.write(folder / "archive" / distribution, nvidia_packages.archive(distribution), archive, "Debian")
     apt_repository.write(folder / "lustre", nvidia_packages.lustre(), archive, "AWS", suite="noble")
     (folder / "lustre/key.asc").write_bytes(archive.public)
     doca = drivers.load().fabric("infiniband")

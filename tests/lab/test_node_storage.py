@@ -45,6 +45,7 @@ ADA = {
 @pytest.fixture(scope="module")
 def node(boot: Boot) -> Iterator[GpuMachine]:
     with boot(HEAD) as (found,):
+        found.run("apt-get -qq update && apt-get -qq -y install fuse")  # as older images have it
         played = play(found)
         assert played.code == 0, played.output
         yield found
