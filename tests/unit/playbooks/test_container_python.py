@@ -8,8 +8,11 @@ from pathlib import Path
 
 import jinja2
 import pytest
+import yaml
+from driver import NAMED
 
-TEMPLATE = Path(__file__).parents[3] / "playbooks/roles/python_environment/templates/python.j2"
+ROLE = Path(__file__).parents[3] / "playbooks/roles/python_environment"
+TEMPLATE = ROLE / "templates/python.j2"
 IMAGE = "registry.example/torch@sha256:" + "0" * 64
 
 
@@ -19,7 +22,7 @@ def said(tmp_path: Path) -> list[str]:
     python, engine = tmp_path / "python", tmp_path / "docker"
     text = jinja2.Template(TEMPLATE.read_text()).render(
         python_environment_image=IMAGE,
-        python_environment_options=["--device=nvidia.com/gpu=all", "--volume=/data:/data"],
+        python_environment_options=[*NAMED, "--volume=/data:/data"],
     )
     python.write_text(text)
     engine.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "SECRET is $TOKEN"\n')
@@ -34,7 +37,13 @@ def said(tmp_path: Path) -> list[str]:
 
 def test_the_command_runs_in_the_image_word_by_word(said: list[str]) -> None:
     assert said[said.index(IMAGE) :][:5] == [IMAGE, "python", "-m", "training", "a b"]
-    assert {"--device=nvidia.com/gpu=all", "--volume=/data:/data", "--network=host", "--init"} <= set(said)
+    assert {*NAMED, "--volume=/data:/data", "--network=host", "--init"} <= set(said)
+
+
+def test_jobs_are_given_gpus_in_the_way_that_verify_proves() -> None:
+    options = yaml.safe_load((ROLE / "vars/main.yml").read_text())["python_environment_options"]
+
+    assert str(list(NAMED)) in options
 
 
 def test_the_jobs_environment_goes_along_by_name_and_its_values_are_in_no_list_of_processes(said: list[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import checks
 import pytest
+from node import Fault
 from recorded_node import (
     AUTOMATIC,
     CARDS,
@@ -187,6 +188,18 @@ def test_a_healthy_node_is_accused_of_nothing(variant: str) -> None:
 @pytest.mark.parametrize(("check", "reason", "node", "asked"), FAULTS, ids=[f"{f[0]}: {f[1]}"[:60] for f in FAULTS])
 def test_a_fault_is_found_with_its_reason(check: str, reason: str, node: Recorded, asked: dict[str, Any]) -> None:
     assert reason in failed(node, asked).get(check, "found nothing")
+
+
+def test_gpus_are_seen_in_containers_of_a_docker_that_knows_no_cdi() -> None:
+    class Docker20(Recorded):
+        def run(self, *command: str, **limits: Any) -> str:
+            if command[0] == "docker" and any(word.startswith("--device=nvidia.com/") for word in command):
+                raise Fault("error gathering device information while adding custom device")
+            return super().run(*command, **limits)
+
+    old = Docker20(files=P4D.files, links=P4D.links, gpus=P4D.gpus)
+
+    assert failed(old, {**EFA4, **IMAGE}) == {}
 
 
 def test_a_check_that_hangs_is_a_reason_and_hinders_no_other() -> None:

@@ -78,7 +78,10 @@ def containers(node, expected):
     return f"/etc/cdi/nvidia.yaml names {len(named)}" + (f", {image} sees them" if image else "")
 
 
-INSIDE = ("docker", "run", "--rm", "--pull=never", "--network=none", "--device=nvidia.com/gpu=all")
+# By NVIDIA's runtime, which takes CDI's names whatever Docker knows: its `--device` takes them from 25.0 on, and
+# Debian 12 has 20.10 (NVIDIA Container Toolkit, "Using CDI with Non-CDI-Enabled Runtimes"; Docker 25 notes).
+NAMED = ("--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=all")
+INSIDE = ("docker", "run", "--rm", "--pull=never", "--network=none", *NAMED)
 
 
 def locked(node, expected):
