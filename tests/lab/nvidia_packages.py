@@ -19,6 +19,18 @@ PROFILER = "nsight-systems-2025.3.2"
 NEXT_KERNEL = "6.99.0-next"
 IDLE = "/bin/sleep infinity"
 
+# What names the GPUs anew at every boot and for every new driver, but not when they are cut (NVIDIA Container Toolkit
+# 1.20, "Automatic CDI Specification Generation").
+REFRESH = {
+    "/etc/systemd/system/nvidia-cdi-refresh.service": "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+    "Environment=NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/var/run/cdi/nvidia.yaml\nExecStart=/usr/bin/nvidia-ctk cdi generate\n"
+    "[Install]\nWantedBy=multi-user.target\n",
+    "/etc/systemd/system/nvidia-cdi-refresh.path": "[Path]\nPathChanged=/usr/share/standin/module\n"
+    "[Install]\nWantedBy=multi-user.target\n",
+}
+REFRESHED = "systemctl daemon-reload; systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service || true"
+
+
 def program(verb: str, module: str = "standin_gpu") -> str:
     return f'#!/bin/sh\nexec python3 /usr/local/lib/standin/{module}.py {verb} "$@"\n'
 
@@ -61,8 +73,8 @@ def toolkit() -> Iterator[Package]:
     for version in ("1.19.1-1", "1.20.0-1"):
         needs = f"nvidia-container-toolkit-base (>= {version}), libnvidia-container-tools (>= {version})"
         yield Package(name="nvidia-container-toolkit", version=version, depends=needs)
-        tool = {"/usr/bin/nvidia-ctk": program("nvidia-ctk")}
-        yield Package(name="nvidia-container-toolkit-base", version=version, files=tool)
+        tool = {"/usr/bin/nvidia-ctk": program("nvidia-ctk"), **REFRESH}
+        yield Package(name="nvidia-container-toolkit-base", version=version, files=tool, postinst=REFRESHED)
         library = f"libnvidia-container1 (>= {version})"
         yield Package(name="libnvidia-container-tools", version=version, depends=library)
         yield Package(name="libnvidia-container1", version=version)

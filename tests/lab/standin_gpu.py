@@ -270,9 +270,13 @@ def nvidia_ctk(arguments):
         if gpus is None:
             print(words, file=sys.stderr)
             return code
-        devices = "".join(f"\n  - name: '{i}'" for i in gpus)
-        print(f"cdiVersion: 0.7.0\nkind: nvidia.com/gpu\ndevices:{devices}")
-        print(f"containerEdits:\n  mounts:\n  - hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.{library()}")
+        devices = "".join(f"\n  - name: '{name}'" for i in gpus for name in standin_mig.named(i))
+        text = f"cdiVersion: 0.7.0\nkind: nvidia.com/gpu\ndevices:{devices}\ncontainerEdits:\n  mounts:\n"
+        text += f"  - hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.{library()}\n"
+        if place := os.environ.get("NVIDIA_CTK_CDI_OUTPUT_FILE_PATH"):
+            write(Path(place), text)
+        else:
+            print(text, end="")
     return 0
 
 

@@ -38,6 +38,12 @@ def listed(gpu):
     )
 
 
+def named(gpu):
+    """What containers know a GPU by, or its slices."""
+    cut = slices().get(str(gpu), [])
+    return [f"{gpu}:{i}" for i in range(len(cut))] or [gpu]
+
+
 def mode(there, gpu):
     if there["capability"] not in ABLE:
         return "[N/A]"

@@ -27,8 +27,15 @@ def cut(node: GpuMachine) -> list[str]:
     return [words[1] for words in lines if words[0] == "MIG"]
 
 
+def named(node: GpuMachine) -> list[str]:
+    """What containers are given by name: of /var/run/cdi before /etc/cdi (the Go package `cdi`, "Spec Directories")."""
+    text = node.run("cat /var/run/cdi/nvidia.yaml || cat /etc/cdi/nvidia.yaml")
+    return [line.split("'")[1] for line in text.splitlines() if "name:" in line]
+
+
 def test_every_gpu_has_the_slices_that_were_asked(node: GpuMachine) -> None:
     assert sorted(cut(node)) == sorted(CUT.mig * 2)
+    assert named(node) == ["0:0", "0:1", "0:2", "1:0", "1:1", "1:2"]
 
 
 def test_a_second_run_changes_nothing(node: GpuMachine) -> None:
@@ -65,3 +72,4 @@ def test_gpus_are_whole_again_when_the_stack_asks_for_no_slices(node: GpuMachine
 
     assert played.code == 0, played.output
     assert cut(node) == []
+    assert named(node) == ["0", "1"]

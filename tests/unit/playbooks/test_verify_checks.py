@@ -169,6 +169,7 @@ FAULTS: list[tuple[str, str, Recorded, dict[str, Any]]] = [
     ("containers", "docker is failed", P4D.but(**inactive("docker")), {}),
     ("containers", f"another driver than {DRIVER}", P4D.but(files={CDI: f"libcuda.so.{OLD}"}), {}),
     ("containers", "does not name GPU 2, 3, 4, 5, 6, 7", P4D.but(files={CDI: UNNAMED}), {}),
+    ("containers", "counts in place of", P4D.but(files={"/var/run/cdi/nvidia.yaml": P4D.files[CDI]}), {}),
     ("containers", "a container of cuda:13 sees 1 of 8", P4D.but(answers={"docker run": "GPU 0: A\n"}), IMAGE),
 ]  # fmt: skip
 

@@ -65,6 +65,8 @@ def of_dnf(node, expected):
 def containers(node, expected):
     """Containers are given every GPU, with the libraries of the driver that runs."""
     active(node, expected["engine"])
+    if "nvidia.yaml" in node.names("/var/run/cdi"):
+        raise Fault("/var/run/cdi/nvidia.yaml counts in place of /etc/cdi/nvidia.yaml: run gpu_node.yml")
     text, version = node.read("/etc/cdi/nvidia.yaml"), locked(node, expected)["driver"]
     if f".so.{version}" not in text:
         raise Fault(f"/etc/cdi/nvidia.yaml names libraries of another driver than {version}: run gpu_node.yml")
