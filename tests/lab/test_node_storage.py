@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import apt_repository
 import installers
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
@@ -45,7 +46,8 @@ ADA = {
 @pytest.fixture(scope="module")
 def node(boot: Boot) -> Iterator[GpuMachine]:
     with boot(HEAD) as (found,):
-        found.run("apt-get -qq update && apt-get -qq -y install fuse")  # as older images have it
+        apt_repository.on_disk(found.root, "cron", "at")
+        found.run("apt-get -qq update && apt-get -qq -y --no-install-recommends install cron at fuse")
         played = play(found)
         assert played.code == 0, played.output
         yield found
@@ -120,6 +122,15 @@ def test_a_tenant_has_its_share_and_no_gpu_but_its_own(node: GpuMachine) -> None
     assert "/dev/nvidia1 rw" in shown
     assert "/dev/nvidia0" not in shown
     assert node.run("stat -c %a /home/ada /home/ada/.ssh/authorized_keys").split() == ["700", "600"]
+
+
+def test_a_tenant_starts_nothing_outside_of_its_share(node: GpuMachine) -> None:
+    played = play(node, ADA)
+
+    assert played.code == 0, played.output
+    assert "not allowed to use this program" in node.run("runuser -u ada -- crontab -l", fails=True)
+    assert "do not have permission to use at" in node.run("runuser -u ada -- at -l", fails=True)
+    assert "no crontab for ops" in node.run("runuser -u ops -- crontab -l", fails=True)
 
 
 def test_a_reset_takes_the_mounts_away_and_leaves_the_disks_with_their_keys(node: GpuMachine) -> None:
