@@ -32,3 +32,15 @@ def test_a_machine_that_cannot_be_this_node_is_told_why_and_left_alone(node: Gpu
     assert "GPUs: 1 on the PCI bus, the stack asks 2" in refused.output
     assert "secure boot: it is on, and refuses a module that is built on the node" in refused.output
     assert node.run("dpkg-query -W; apt-mark showhold; ls /etc/apt/*") == before
+
+
+def test_a_firewall_of_the_distribution_is_named_unless_it_is_said_to_let_peers_through(node: GpuMachine) -> None:
+    unit = "/etc/systemd/system/firewalld.service"
+    node.run(f'printf "[Service]\\nExecStart=/bin/sleep infinity\\n" > {unit}; systemctl start firewalld')
+    node.run("mkdir /etc/ufw; echo ENABLED=yes > /etc/ufw/ufw.conf")
+
+    refused = node.play("gpu_node.yml", "--check")
+    let = node.play("gpu_node.yml", "--check", preflight_firewalls=[])
+
+    assert "firewall: firewalld, ufw at work, and jobs need all ports of the other nodes" in refused.output
+    assert "firewall:" not in let.output

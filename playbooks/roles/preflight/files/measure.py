@@ -1,15 +1,30 @@
-"""Run on a node: prints its memory and free disk space in GiB as JSON. Arguments: FOLDER, look | begin.
+"""Run on a node: prints its memory and free disk space in GiB, and its own firewalls, as JSON.
+
+Arguments: FOLDER, look | begin.
 
 begin: the node is about to be changed, so what an earlier run proved of it no longer holds until `verify` says so.
 """
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 GIB = 1024**3
+
+
+def firewalls():
+    """Those that filter. ufw's unit is active with every boot, and whether it filters its settings say."""
+    daemon = ("systemctl", "is-active", "--quiet", "firewalld")
+    if shutil.which("systemctl") and subprocess.run(daemon, check=False).returncode == 0:
+        yield "firewalld"
+    settings = Path("/etc/ufw/ufw.conf")
+    if settings.exists() and "ENABLED=yes" in settings.read_text().split():
+        yield "ufw"
+
 
 folder, purpose = Path(sys.argv[1]), sys.argv[2]
 ready = folder / "ready.json"
@@ -32,6 +47,7 @@ print(
             "memory_gib": round(memory / GIB, 2),
             "disk_gib": round(space.f_bavail * space.f_frsize / GIB, 2),
             "disk": str(disk),
+            "firewalls": list(firewalls()),
         }
     )
 )
