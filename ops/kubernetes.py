@@ -13,7 +13,7 @@ from typing import Any
 
 from kubernetes import client, config, dynamic
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
 from infra.handover import Handover
@@ -95,23 +95,43 @@ class Submission:
     run: Run
     api: client.ApiClient
 
+    def clear(self, on_event: Callable[[Event], None], *, resumed: bool) -> None:
+        """Takes away the job of the run's earlier start, and waits for the last of its pods, which may still save.
+
+        Raises Failure for a job that is not over, and for one of which the run knows nothing.
+        """
+        name, space = self.run.name, self.plan.tenant.namespace
+        try:
+            if (job := self._found()) and not job.metadata.deletionTimestamp:
+                if not (resumed and _end(job)):
+                    why = "is none of this computer's runs" if _end(job) else "is not over yet"
+                    access, kind = self.plan.access, self.plan.tenant.form
+                    by = f"kubectl --kubeconfig {access.kubeconfig} --context {access.context} -n {space}"
+                    raise Failure(f"{kind} {name} in {space} {why}: `{by} delete {kind} {name}` takes it away")
+                # In the foreground it stays until all that it has made is gone: a new one would be given that, too.
+                self._jobs.delete(name=name, namespace=space, body={"propagationPolicy": "Foreground"})
+            told = False
+            while self._found() or self._core.list_namespaced_pod(space, label_selector=f"{JOB_LABEL}={name}").items:
+                if not told:
+                    on_event({"event": "waiting", "reason": f"{name}: the pods of its earlier start are going"})
+                    told = True
+                time.sleep(ASK_SECONDS)
+        except (ApiException, HTTPError) as error:
+            raise Failure(f"{name}: {_said(error)}") from None
+
     def submit(self, text: str, settings: Sequence[str]) -> None:
         """Applies the job with strict fields. Raises Failure with the server's own words."""
         tenant, group = self.plan.tenant, self.plan.groups[0]
         arguments = [part for setting in settings for part in ("--set", setting)]
-        cluster = dynamic.DynamicClient(self.api)
         for body in objects(tenant, group, self.plan.storage, self.run.name, text, arguments):
             try:
-                kind = cluster.resources.get(api_version=body["apiVersion"], kind=body["kind"])
-                kind.server_side_apply(
+                self._kind(body["apiVersion"], body["kind"]).server_side_apply(
                     body=body,
                     name=body["metadata"]["name"],
                     namespace=tenant.namespace,
                     field_manager=MANAGER,
                     query_params=[("fieldValidation", "Strict")],
                 )
-            except ResourceNotFoundError:
-                raise Failure(f"the cluster knows no {body['kind']}: `gpufleet up {self.plan.stack}` first") from None
             except ApiException as error:
                 raise Failure(f"{body['kind']} {body['metadata']['name']}: {_said(error)}") from None
 
@@ -178,10 +198,9 @@ class Submission:
     def _going_on(self, words: Sequence[str]) -> None:
         """Raises Failure, with the last words of rank 0, when the job is over or gone."""
         job = self._jobs.get(name=self.run.name, namespace=self.plan.tenant.namespace)
-        for condition in (job.status and job.status.conditions) or ():
-            if condition.type in OVER and condition.status == "True":
-                said = condition.message or condition.reason or condition.type
-                raise Failure(f"{self.run.name} ended without a result: {said}", *words[-3:])
+        if end := _end(job):
+            said = end.message or end.reason or end.type
+            raise Failure(f"{self.run.name} ended without a result: {said}", *words[-3:])
 
     def _warning(self) -> str:
         """The cluster's newest complaint about the job, its set or its pods; empty where there is none to be seen."""
@@ -202,8 +221,20 @@ class Submission:
 
     @property
     def _jobs(self) -> Any:
-        version, kind = KINDS[self.plan.tenant.form]
-        return dynamic.DynamicClient(self.api).resources.get(api_version=version, kind=kind)
+        return self._kind(*KINDS[self.plan.tenant.form])
+
+    def _kind(self, version: str, kind: str) -> Any:
+        try:
+            return dynamic.DynamicClient(self.api).resources.get(api_version=version, kind=kind)
+        except ResourceNotFoundError:
+            raise Failure(f"the cluster knows no {kind}: `gpufleet up {self.plan.stack}` first") from None
+
+    def _found(self) -> Any | None:
+        """The run's job, as long as it is there."""
+        try:
+            return self._jobs.get(name=self.run.name, namespace=self.plan.tenant.namespace)
+        except NotFoundError:
+            return None
 
     def _events(self, pod: str, heard: Counter[str], words: list[str]) -> Iterator[Event]:
         """What a pod's log holds beyond the lines that were heard of it already."""
@@ -228,6 +259,12 @@ class Submission:
         except HTTPError:
             return False
         return found.status.phase in ENDED
+
+
+def _end(job: Any) -> Any | None:
+    """The condition by which a job is over."""
+    conditions = (job.status and job.status.conditions) or ()
+    return next((each for each in conditions if each.type in OVER and each.status == "True"), None)
 
 
 def _held_up(pods: Sequence[Any]) -> str:

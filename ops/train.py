@@ -92,6 +92,7 @@ def _submitted(
         raise Failure(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)
     run, resumed = runs.choose(project, stack, Path(job).stem)
     submission = Submission(decided, run, connected(decided))
+    submission.clear(on_event, resumed=resumed)
     with run.following():
         submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
         try:

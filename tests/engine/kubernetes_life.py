@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from engine_runner import EngineRunner
@@ -58,10 +58,15 @@ class Life:
         assert isinstance(plan, KubernetesPlan)
         return plan
 
-    def submission(self, namespace: str = "research", labels: dict[str, str] = POOL) -> Submission:
-        """A plain job, late-1, for nodes with these labels."""
+    def submission(
+        self,
+        namespace: str = "research",
+        labels: dict[str, str] = POOL,
+        form: Literal["trainjob", "jobset", "job"] = "job",
+    ) -> Submission:
+        """A job, late-1, for nodes with these labels."""
         plan = self.plan
-        tenant = replace(plan.tenant, form="job", namespace=namespace)
+        tenant = replace(plan.tenant, form=form, namespace=namespace)
         plan = replace(plan, tenant=tenant, groups=(replace(plan.groups[0], labels=labels),))
         folder = self.pulumi.root / ".gpufleet" / "runs" / STACK / "late-1"
         folder.mkdir(parents=True, exist_ok=True)

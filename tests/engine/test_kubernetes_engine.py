@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -21,7 +22,9 @@ from infra.graph import render
 from infra.plan.kubernetes import jobs
 from ops import status
 from ops.failure import Failure
+from ops.kubernetes import KINDS
 from ops.project import Project
+from ops.runs import Run
 
 pytestmark = [
     pytest.mark.skipif(
@@ -29,6 +32,7 @@ pytestmark = [
     ),
     pytest.mark.filterwarnings("ignore:Unverified HTTPS request"),  # of a certificate made on loopback
 ]
+NOW = "2026-11-22T12:00:00Z"
 FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
 
 
@@ -104,6 +108,33 @@ def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
     assert len({pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in pods}) == 4
 
 
+def test_a_job_that_ended_without_a_result_is_trained_again(life: Life) -> None:
+    life.cluster.kubelet.lines["smoke-2-0"] = ["out of memory"]
+    first = life.gpufleet("train", "smoke", "--stack", STACK)
+    assert (first.returncode, "smoke-2 ended without a result" in first.stderr) == (1, True)
+    life.cluster.kubelet.lines["smoke-2-0"] = [json.dumps(RESULT)]
+
+    again = life.gpufleet("train", "smoke", "--stack", STACK, "--set", "seed=2")
+
+    assert again.returncode == 0, again.stderr
+    assert (life.pulumi.root / ".gpufleet" / "runs" / STACK / "smoke-2" / "result.json").is_file()
+
+
+@pytest.mark.parametrize("form", ["jobset", "trainjob"])
+def test_a_failed_set_is_gone_before_it_is_submitted_again(life: Life, form: Literal["jobset", "trainjob"]) -> None:
+    submission = life.submission(form=form)
+    submission.submit("steps = 1\n", [])
+    kind, api = KINDS[form], life.cluster.api
+    failed = {"type": "Failed", "status": "True", "reason": "x", "message": "x", "lastTransitionTime": NOW}
+    name = {"name": "late-1", "namespace": "research"}
+    body = {"apiVersion": kind[0], "kind": kind[1], "metadata": name, "status": {"conditions": [failed]}}
+    api.apply(body, part="status")
+
+    submission.clear(lambda _: None, resumed=True)
+
+    assert api.find(*kind, "late-1", "research") is None
+
+
 @pytest.fixture(scope="module")
 def objects(life: Life) -> dict[str, dict[str, Any]]:
     """One object of each kind that is applied, by its kind: the plan's, and those of every form of a job."""
@@ -138,6 +169,26 @@ def test_a_refused_job_is_one_line_of_the_servers_own(life: Life) -> None:
         life.submission(namespace="nowhere").submit("steps = 1\n", [])
 
 
+def test_a_job_that_is_not_over_is_left_alone(life: Life) -> None:
+    submission = life.submission(labels={"kubernetes.io/hostname": "none"})
+    submission.submit("steps = 1\n", [])
+
+    with pytest.raises(
+        Failure, match=r"^job late-1 in research is not over yet: `kubectl .* delete job late-1` takes it"
+    ):
+        submission.clear(lambda _: None, resumed=True)
+
+    submission.stop()
+    submission.clear(lambda _: None, resumed=True)
+
+
+def test_a_job_of_another_computer_is_left_alone(life: Life) -> None:
+    submission = replace(life.submission(), run=Run(Path("smoke-1")))
+
+    with pytest.raises(Failure, match=r"^job smoke-1 in research is none of this computer's runs: "):
+        submission.clear(lambda _: None, resumed=False)
+
+
 def test_a_job_that_no_node_takes_says_what_the_scheduler_says(life: Life) -> None:
     submission = life.submission(labels={"kubernetes.io/hostname": "none"})
     submission.submit("steps = 1\n", [])
@@ -164,7 +215,8 @@ def test_a_job_that_is_taken_away_ends_the_waiting(life: Life) -> None:
 
 def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:
     api = life.cluster.api
-    api.delete("batch/v1", "Job", "smoke-1", "research")  # a claim stays as long as a pod uses it
+    for name in ("smoke-1", "smoke-2"):
+        api.delete("batch/v1", "Job", name, "research")  # a claim stays as long as a pod uses it
     until(lambda: not api.call("GET", "/api/v1/namespaces/research/pods")["items"])
 
     life.pulumi.destroy(STACK)
