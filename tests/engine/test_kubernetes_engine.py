@@ -222,6 +222,6 @@ def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:
     life.pulumi.destroy(STACK)
 
     assert api.find("kueue.x-k8s.io/v1beta2", "ClusterQueue", "research", None) is None
-    assert api.find("scheduling.k8s.io/v1", "PriorityClass", "gpufleet-production", None) is None
+    assert api.find("scheduling.k8s.io/v1", "PriorityClass", "research.production", None) is None
     space = api.find("v1", "Namespace", "research", None)
     assert space is None or space["status"]["phase"] == "Terminating"

@@ -12,7 +12,7 @@ from typing import Any
 
 from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan, TenantPlan
 from infra.plan.kubernetes.queues import QUEUE, tolerations
-from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, of
+from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, of, qualified
 from infra.plan.plan import StoragePlan
 
 RUNTIME = "gpufleet-torch"
@@ -32,7 +32,7 @@ exec python -m training launch {folder}/job.toml --events --nnodes {nodes} --npr
 
 def runtime(tenant: str, group: PodGroupPlan, storage: Sequence[StoragePlan], image: str) -> Manifest:
     """The tenant's own runtime: the stock one never restarts a failed job, and the chart installs none."""
-    replicated = {"name": "node", "template": _job(group, storage, image, "runtime", labels=STEP)}
+    replicated = {"name": "node", "template": _job(tenant, group, storage, image, "runtime", labels=STEP)}
     spec = {
         "mlPolicy": {"numNodes": group.count, "torch": {}},
         "template": {"spec": {"failurePolicy": FAILURE, "replicatedJobs": [replicated]}},
@@ -57,11 +57,11 @@ def objects(
         case "job":
             service = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JOB_LABEL: name}}
             yield of("v1", "Service", name, space) | {"spec": service}
-            template = _job(group, storage, tenant.image, name, arguments, store=f"{name}-0.{name}")
+            template = _job(space, group, storage, tenant.image, name, arguments, store=f"{name}-0.{name}")
             template["spec"]["template"]["spec"]["subdomain"] = name
             yield _queued(of("batch/v1", "Job", name, space)) | {"spec": template["spec"]}
         case "jobset":
-            template = _job(group, storage, tenant.image, name, arguments, store=f"{name}-node-0-0.{name}")
+            template = _job(space, group, storage, tenant.image, name, arguments, store=f"{name}-node-0-0.{name}")
             spec = {"failurePolicy": FAILURE, "replicatedJobs": [{"name": "node", "replicas": 1, "template": template}]}
             yield _queued(of("jobset.x-k8s.io/v1alpha2", "JobSet", name, space)) | {"spec": spec}
         case "trainjob":
@@ -101,11 +101,14 @@ REPLACED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "Disrupt
 
 def _queued(body: dict[str, Any]) -> dict[str, Any]:
     """Without the queue's name a job would run beside the queue and its share."""
-    labels = {"kueue.x-k8s.io/queue-name": QUEUE, "kueue.x-k8s.io/priority-class": PRODUCTION}
-    return {**body, "metadata": {**body["metadata"], "labels": labels}}
+    metadata = body["metadata"]
+    priority = qualified(metadata["namespace"], PRODUCTION)
+    labels = {"kueue.x-k8s.io/queue-name": QUEUE, "kueue.x-k8s.io/priority-class": priority}
+    return {**body, "metadata": {**metadata, "labels": labels}}
 
 
 def _job(
+    tenant: str,
     group: PodGroupPlan,
     storage: Sequence[StoragePlan],
     image: str,
@@ -127,7 +130,7 @@ def _job(
             "serviceAccountName": "trainer",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            "priorityClassName": PRODUCTION,
+            "priorityClassName": qualified(tenant, PRODUCTION),
             "terminationGracePeriodSeconds": group.grace_seconds,
             "nodeSelector": dict(group.labels),
             "tolerations": tolerations(group),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan
-from infra.plan.kubernetes.tenant import DEVELOPMENT, GPU, PRODUCTION, of
+from infra.plan.kubernetes.tenant import DEVELOPMENT, GPU, PRODUCTION, of, qualified
 
 API, CHART = "kueue.x-k8s.io/v1beta2", "kueue"
 SPOT_TAINT = "gpufleet.io/spot"
@@ -18,15 +18,15 @@ QUEUE = "jobs"
 def queues(name: str, groups: Sequence[PodGroupPlan]) -> Iterator[Manifest]:
     """A flavor for each group, tried in the order of the stack file; one queue of the tenant's, `jobs`."""
     for group in groups:
-        own = f"{name}-{group.name}"
+        own = qualified(name, group.name)
         levels = {"levels": [{"nodeLabel": label} for label in group.levels]}
         yield Manifest(body=of(API, "Topology", own) | {"spec": levels}, chart=CHART)
         flavor = {"nodeLabels": dict(group.labels), "tolerations": tolerations(group), "topologyName": own}
         yield Manifest(body=of(API, "ResourceFlavor", own) | {"spec": flavor}, chart=CHART)
     yield Manifest(body=of(API, "ClusterQueue", name) | {"spec": _queue(name, groups)}, chart=CHART)
     yield Manifest(body=of(API, "LocalQueue", QUEUE, name) | {"spec": {"clusterQueue": name}}, chart=CHART)
-    for priority, value in ((PRODUCTION, 100_000), (DEVELOPMENT, 1_000)):
-        yield Manifest(body=of(API, "WorkloadPriorityClass", priority) | {"value": value}, chart=CHART)
+    for work, value in ((PRODUCTION, 100_000), (DEVELOPMENT, 1_000)):
+        yield Manifest(body=of(API, "WorkloadPriorityClass", qualified(name, work)) | {"value": value}, chart=CHART)
 
 
 def tolerations(group: PodGroupPlan) -> list[Object]:
@@ -42,7 +42,7 @@ def _queue(name: str, groups: Sequence[PodGroupPlan]) -> Object:
     covered = list(dict.fromkeys(resource for group in groups for resource in group.resources))
     flavors = [
         {
-            "name": f"{name}-{group.name}",
+            "name": qualified(name, group.name),
             "resources": [{"name": resource, "nominalQuota": _quota(group, resource)} for resource in covered],
         }
         for group in groups

@@ -9,7 +9,7 @@ from infra.plan.plan import StoragePlan
 
 GPU = "nvidia.com/gpu"
 JOB_LABEL = "gpufleet.io/job"
-PRODUCTION, DEVELOPMENT = "gpufleet-production", "gpufleet-development"
+PRODUCTION, DEVELOPMENT = "production", "development"
 SPARE_PODS = 20  # beside one a node: notebooks, a look into a volume
 
 
@@ -22,7 +22,7 @@ def tenant(
     yield Manifest(body=of("v1", "ResourceQuota", "share", name) | {"spec": {"hard": _share(groups)}})
     yield Manifest(body=of("v1", "LimitRange", "sizes", name) | {"spec": {"limits": [_SIZES]}})
     yield from (Manifest(body=body) for body in _policies(name))
-    yield from (Manifest(body=body) for body in _priorities())
+    yield from (Manifest(body=body) for body in _priorities(name))
     budget = {"maxUnavailable": 0, "selector": {"matchExpressions": [{"key": JOB_LABEL, "operator": "Exists"}]}}
     yield Manifest(body=of("policy/v1", "PodDisruptionBudget", "jobs", name) | {"spec": budget})
     for volume, size_gib, storage_class in volumes:
@@ -32,6 +32,11 @@ def tenant(
             "resources": {"requests": {"storage": f"{size_gib}Gi"}},
         }
         yield Manifest(body=of("v1", "PersistentVolumeClaim", volume.name, name) | {"spec": claim})
+
+
+def qualified(tenant: str, what: str) -> str:
+    """The name of what lies in no namespace, beside that of other tenants: no name of a tenant or group has a dot."""
+    return f"{tenant}.{what}"
 
 
 def of(api: str, kind: str, name: str, namespace: str | None = None) -> dict[str, object]:
@@ -75,7 +80,8 @@ def _policies(name: str) -> Iterator[Object]:
     yield of(api, kind, "dns", name) | {"spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [dns]}}
 
 
-def _priorities() -> Iterator[Object]:
+def _priorities(name: str) -> Iterator[Object]:
     """The scheduler's: work in progress is never pushed out for a notebook."""
-    for name, value, policy in ((PRODUCTION, 100_000, "PreemptLowerPriority"), (DEVELOPMENT, 1_000, "Never")):
-        yield of("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value, "preemptionPolicy": policy}
+    for work, value, policy in ((PRODUCTION, 100_000, "PreemptLowerPriority"), (DEVELOPMENT, 1_000, "Never")):
+        body = of("scheduling.k8s.io/v1", "PriorityClass", qualified(name, work))
+        yield body | {"value": value, "preemptionPolicy": policy}

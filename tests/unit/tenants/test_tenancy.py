@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from infra.graph import Graph, render
 from infra.plan import decide
 from infra.plan.kubernetes import EFA, KubernetesPlan, TenantPlan, pods, tenant_plan
 from infra.plan.kubernetes.charts import unknown_values
+from infra.plan.kubernetes.jobs import objects
 from infra.spec import load
 from infra.spec.kubernetes import Claim, Components, Tenancy
 
@@ -103,6 +106,37 @@ def infiniband() -> TenantPlan:
     asked = Tenancy(name="lab", image=f"example.com/train@sha256:{'0' * 64}", volumes=(volume,))
     group = pods("trainer", 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"}, fabric=("rdma/ib", 8))
     return tenant_plan(asked, [group], OPERATOR)
+
+
+def named(name: str, group: str) -> TenantPlan:
+    """A tenant whose charts are another's."""
+    asked = Tenancy(name=name, image=f"example.com/train@sha256:{'0' * 64}", volumes=())
+    nodes = pods(group, 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"})
+    return tenant_plan(asked, [nodes], Components(driver="image", device_plugin="cluster", install=False))
+
+
+@pytest.mark.parametrize("other", [("b", "c"), ("a-b", "c"), ("a-b", "production")])
+def test_tenants_of_one_cluster_have_nothing_of_the_same_name(other: tuple[str, str]) -> None:
+    one, two = (
+        {(m.body["kind"], m.body["metadata"]["name"]) for m in tenant.manifests if not m.namespaced}
+        for tenant in (named("a", "b-c"), named(*other))
+    )
+
+    assert one & two == set()
+
+
+@pytest.mark.parametrize("form", ["job", "jobset", "trainjob"])
+def test_a_job_names_priorities_that_its_tenant_has(form: Literal["job", "jobset", "trainjob"]) -> None:
+    tenant = infiniband()
+    group = pods("trainer", 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"})
+    bodies = [m.body for m in tenant.manifests if m.body["kind"] == "TrainingRuntime"]
+    bodies += objects(replace(tenant, form=form), group, (), "a", "", [])
+
+    asked = set(re.findall(r'"(?:kueue.x-k8s.io/priority-class|priorityClassName)": "([^"]+)"', json.dumps(bodies)))
+
+    assert asked == {"lab.production"}
+    for kind in ("PriorityClass", "WorkloadPriorityClass"):
+        assert asked <= {m.body["metadata"]["name"] for m in tenant.manifests if m.body["kind"] == kind}
 
 
 def test_shared_rdma_cards_come_by_the_network_operator_without_a_driver() -> None:
