@@ -19,7 +19,8 @@ from urllib3.exceptions import HTTPError
 from infra.handover import Handover
 from infra.plan.kubernetes import KubernetesPlan, PodGroupPlan
 from infra.plan.kubernetes.jobs import objects
-from infra.plan.kubernetes.tenant import JOB_LABEL
+from infra.plan.kubernetes.tenant import CHARTS_LABEL, JOB_LABEL
+from infra.plan.plan import Finding
 from ops import clouds
 from ops.clouds import Discovered
 from ops.failure import Failure
@@ -44,6 +45,22 @@ class Cloud(clouds.Cloud):
     """A cluster that is somebody's: nothing of it is waited for, and its bill is not ours."""
 
     plan: KubernetesPlan
+
+    def checked(self) -> tuple[Finding, ...]:
+        """Whether the charts are another tenant's: amid an `up` Helm says that a name is in use, not by whom."""
+        tenant = self.plan.tenant
+        if not tenant.charts:
+            return ()
+        api = client.CoreV1Api(connected(self.plan))
+        try:
+            spaces: list[Any] = api.list_namespace(label_selector=CHARTS_LABEL, _request_timeout=ANSWER_SECONDS).items
+        except (ApiException, HTTPError) as error:
+            raise Failure(f"{self.plan.access.context}: {_said(error)}") from None
+        owner = next((name for space in spaces if (name := space.metadata.name) != tenant.namespace), None)
+        if owner is None:
+            return ()
+        said = f"tenant {owner} has put the charts into this cluster: `install: false` uses those"
+        return (Finding(level="error", rule="charts-have-one-owner", path="cluster.components.install", message=said),)
 
     def discovered(self, told: Handover) -> Discovered:
         """The cluster's nodes that have the groups' labels; nobody logs in there, so none is told to be reached."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from infra.handover import Handover
 from infra.plan import described
 from infra.plan.plan import Finding, Plan
+from infra.spec import StackFile
 from ops import clouds, cluster, command, engine, nodes, plan, recovery
 from ops.clouds import Cloud
 from ops.engine import Engine
@@ -45,15 +46,16 @@ def up(
     agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
     configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew.
     """
-    decided = cluster.decide(cluster.read(project, stack))
+    file = cluster.read(project, stack)
+    decided = cluster.decide(file)
     cloud = clouds.of(project, decided)
     with go_on(stack):
         rows: Sequence[Row] = ()
-        if cloud.billed:
-            planned = _planned(project, stack)
-            if not agreed(planned):
-                raise Failure("nothing was created")
-            _heed(planned, cloud.checked(), phases)
+        planned = _planned(project, stack) if cloud.billed else None
+        if planned and not agreed(planned):
+            raise Failure("nothing was created")
+        _heed(file, cloud.checked(), phases)
+        if planned:
             rows = planned.document["resources"]
             for group in renew:
                 phases.note(cloud.renew(group))
@@ -77,12 +79,12 @@ def _planned(project: Project, stack: str) -> Planned:
     return planned
 
 
-def _heed(planned: Planned, said: Sequence[Finding], phases: Phases) -> None:
+def _heed(file: StackFile, said: Sequence[Finding], phases: Phases) -> None:
     """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
-    if bad := [described(finding, planned.file) for finding in said if finding.level == "error"]:
+    if bad := [described(finding, file) for finding in said if finding.level == "error"]:
         raise Failure(*bad)
     for finding in said:
-        phases.note(f"{finding.level:<11} {described(finding, planned.file)}")
+        phases.note(f"{finding.level:<11} {described(finding, file)}")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from kubernetes_life import RESULT, STACK, STEP, Life, living
 
 from infra.graph import render
 from infra.plan.kubernetes import jobs
-from ops import status
+from ops import clouds, status
 from ops.failure import Failure
 from ops.kubernetes import KINDS
 from ops.project import Project
@@ -86,6 +86,18 @@ def test_status_tells_the_clusters_nodes_and_that_their_price_is_unknown(life: L
 
     assert [(node["name"], node["state"]) for node in told["nodes"]] == [(f"gpu-{i}", "ready") for i in range(4)]
     assert "unknown: the cluster is billed elsewhere" in status.text(told)
+
+
+def test_charts_that_another_tenant_has_installed_are_not_installed_again(life: Life) -> None:
+    life.describe(tenant="vision")
+
+    answer = life.gpufleet("up", STACK)
+
+    assert answer.returncode == 1
+    assert "cluster.components.install: tenant research has put the charts into this cluster" in answer.stderr
+    assert life.cluster.api.find("v1", "Namespace", "vision", None) is None
+    life.describe(tenant="vision", components={"driver": "image", "device_plugin": "cluster", "install": False})
+    assert clouds.of(Project(life.pulumi.root), life.plan).checked() == ()
 
 
 def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:

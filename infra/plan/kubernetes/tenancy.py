@@ -25,7 +25,8 @@ def tenant_plan(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Comp
 def _manifests(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[Manifest]:
     volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.volumes]
     sizes = [(item.size_gib, item.storage_class) for item in asked.volumes]
-    yield from tenant(asked.name, groups, [(plan, *size) for plan, size in zip(volumes, sizes, strict=True)])
+    claims = [(plan, *size) for plan, size in zip(volumes, sizes, strict=True)]
+    yield from tenant(asked.name, groups, claims, installs=components.install)
     if components.install:
         yield from charts.policies(groups)
     yield from queues.queues(asked.name, groups)

@@ -9,15 +9,16 @@ from infra.plan.plan import StoragePlan
 
 GPU = "nvidia.com/gpu"
 JOB_LABEL = "gpufleet.io/job"
+CHARTS_LABEL = "gpufleet.io/charts"  # of the one tenant of a cluster that has installed them
 PRODUCTION, DEVELOPMENT = "production", "development"
 SPARE_PODS = 20  # beside one a node: notebooks, a look into a volume
 
 
 def tenant(
-    name: str, groups: Sequence[PodGroupPlan], volumes: Sequence[tuple[StoragePlan, int, str]]
+    name: str, groups: Sequence[PodGroupPlan], volumes: Sequence[tuple[StoragePlan, int, str]], *, installs: bool
 ) -> Iterator[Manifest]:
-    """volumes: each with its size in GiB and its storage class."""
-    yield Manifest(body=namespace(name))
+    """volumes: each with its size in GiB and its storage class. installs: the cluster's charts are this tenant's."""
+    yield Manifest(body=namespace(name, installs=installs))
     yield Manifest(body=of("v1", "ServiceAccount", "trainer", name) | {"automountServiceAccountToken": False})
     yield Manifest(body=of("v1", "ResourceQuota", "share", name) | {"spec": {"hard": _share(groups)}})
     yield Manifest(body=of("v1", "LimitRange", "sizes", name) | {"spec": {"limits": [_SIZES]}})
@@ -45,12 +46,13 @@ def of(api: str, kind: str, name: str, namespace: str | None = None) -> dict[str
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name, **inside}}
 
 
-def namespace(name: str) -> Object:
+def namespace(name: str, *, installs: bool) -> Object:
     """Pods are held to the baseline of the pod security standards, and told where they miss the restricted one."""
     body = of("v1", "Namespace", name)
     levels = {"enforce": "baseline", "audit": "restricted", "warn": "restricted"}
     labels = {f"pod-security.kubernetes.io/{mode}": level for mode, level in levels.items()}
-    return {**body, "metadata": {"name": name, "labels": {"gpufleet.io/tenant": name, **labels}}}
+    labels |= {"gpufleet.io/tenant": name, **({CHARTS_LABEL: "installed"} if installs else {})}
+    return {**body, "metadata": {"name": name, "labels": labels}}
 
 
 # What a container asks for that says nothing; a default limit would be one for those that ask for more, too.
