@@ -99,12 +99,11 @@ class Components(Section):
 
 
 class Serving(Section):
-    """A deployment of the tenant's that follows the load of its GPUs. scaler: the built-in one, or KEDA."""
+    """A deployment of the tenant's that follows the load of its GPUs, by KEDA."""
 
     deployment: Name
     min: Count
     max: Annotated[Count, Field(le=1000)]
-    scaler: Literal["hpa", "keda"] = "hpa"
 
     @model_validator(mode="after")
     def _in_order(self) -> Serving:

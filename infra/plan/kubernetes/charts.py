@@ -16,7 +16,7 @@ from typing import Any
 from infra.plan.kubernetes.plan import ChartPlan, Manifest, PodGroupPlan
 from infra.plan.kubernetes.pods import EFA as EFA_RESOURCE
 from infra.plan.kubernetes.tenant import of
-from infra.spec.kubernetes import Components, Serving, Tenancy
+from infra.spec.kubernetes import Components, Tenancy
 
 SHARED = "rdma/"  # how the resources of the network operator's shared device plug-in begin
 
@@ -29,6 +29,7 @@ KEYS: Mapping[str, frozenset[str]] = {
             "mig.strategy",
             "dcgmExporter.enabled",
             "dcgmExporter.serviceMonitor.enabled",
+            "dcgmExporter.serviceMonitor.honorLabels",
         }
     ),
     "aws-efa-k8s-device-plugin": frozenset({"tolerations"}),
@@ -60,7 +61,7 @@ def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Component
     yield KUEUE
     if asked.form != "job":
         yield TRAINER
-    if isinstance(asked.serving, Serving) and asked.serving.scaler == "keda":
+    if asked.serving is not None:
         yield KEDA
 
 
@@ -78,7 +79,9 @@ def gpu_operator(components: Components, *, mixed: bool) -> ChartPlan:
             "toolkit": {"enabled": by_operator},
             "devicePlugin": {"enabled": components.device_plugin == "operator"},
             "mig": {"strategy": "mixed" if mixed else "single"},
-            "dcgmExporter": {"enabled": True, "serviceMonitor": {"enabled": True}},
+            # A GPU's series names the pod that holds it; without `honorLabels` Prometheus calls that `exported_pod`,
+            # and `pod` the exporter's own (Prometheus, "scrape_config").
+            "dcgmExporter": {"enabled": True, "serviceMonitor": {"enabled": True, "honorLabels": True}},
         },
         after=("kube-prometheus-stack",),
     )

@@ -34,4 +34,4 @@ def _manifests(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Compo
         yield jobs.runtime(asked.name, groups[0], volumes, asked.image)
     yield watch.alerts(asked.name, groups)
     if asked.serving is not None:
-        yield from watch.scaler(asked.name, asked.serving)
+        yield watch.scaler(asked.name, asked.serving)

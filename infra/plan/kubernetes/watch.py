@@ -1,12 +1,13 @@
 """What is watched of a tenant's GPUs, and the scaler of what it serves.
 
 Sources: dcgm-exporter, its default counters (there is no FB_TOTAL; XID_ERRORS is the last code and never resets);
-NVIDIA, "XID Errors" (which codes are fatal to a GPU); Kubernetes, "Horizontal Pod Autoscaling"; KEDA, "Prometheus".
+NVIDIA, "XID Errors" (which codes are fatal to a GPU); Kubernetes, "Horizontal Pod Autoscaling"; KEDA, "Prometheus" and
+"ScaledObject specification".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan
 from infra.plan.kubernetes.tenant import of
@@ -54,32 +55,20 @@ def _alert(name: str, expression: str, lasting: str, summary: str) -> Object:
     }
 
 
-def scaler(name: str, serving: Serving) -> Iterator[Manifest]:
-    """By how busy the GPUs' engines are (GPU_UTIL is 100 with one small kernel). Training is never scaled so."""
-    if serving.scaler == "keda":
-        busy = f'avg(DCGM_FI_PROF_GR_ENGINE_ACTIVE{{namespace="{name}",pod=~"{serving.deployment}-.*"}}) * 100'
-        trigger = {"serverAddress": PROMETHEUS, "query": busy, "threshold": str(TARGET_PERCENT)}
-        spec = {
-            "scaleTargetRef": {"name": serving.deployment},
-            "minReplicaCount": serving.min,
-            "maxReplicaCount": serving.max,
-            "cooldownPeriod": CALM_SECONDS,
-            "triggers": [{"type": "prometheus", "metricType": "Value", "metadata": trigger}],
-        }
-        yield Manifest(
-            body=of("keda.sh/v1alpha1", "ScaledObject", serving.deployment, name) | {"spec": spec}, chart="keda"
-        )
-        return
-    metric = {
-        "metric": {"name": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"},
-        "target": {"type": "AverageValue", "averageValue": f"{TARGET_PERCENT * 10}m"},
-    }
+def scaler(name: str, serving: Serving) -> Manifest:
+    """By how busy the GPUs' engines are (GPU_UTIL is 100 with one small kernel). Training is never scaled so.
+
+    By KEDA, which asks Prometheus itself: the built-in scaler knows no series of a GPU without an adapter's API.
+    """
+    busy = f'avg(DCGM_FI_PROF_GR_ENGINE_ACTIVE{{namespace="{name}",pod=~"{serving.deployment}-.*"}}) * 100'
+    trigger = {"serverAddress": PROMETHEUS, "query": busy, "threshold": str(TARGET_PERCENT)}
+    calm = {"scaleDown": {"stabilizationWindowSeconds": CALM_SECONDS}}  # `cooldownPeriod` is about the last pod alone
     spec = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": serving.deployment},
-        "minReplicas": serving.min,
-        "maxReplicas": serving.max,
-        "metrics": [{"type": "Pods", "pods": metric}],
-        "behavior": {"scaleDown": {"stabilizationWindowSeconds": CALM_SECONDS}},
+        "scaleTargetRef": {"name": serving.deployment},
+        "minReplicaCount": serving.min,
+        "maxReplicaCount": serving.max,
+        "advanced": {"horizontalPodAutoscalerConfig": {"behavior": calm}},
+        "triggers": [{"type": "prometheus", "metricType": "Value", "metadata": trigger}],
     }
-    body = of("autoscaling/v2", "HorizontalPodAutoscaler", serving.deployment, name) | {"spec": spec}
-    yield Manifest(body=body)
+    body = of("keda.sh/v1alpha1", "ScaledObject", serving.deployment, name)
+    return Manifest(body=body | {"spec": spec}, chart="keda")

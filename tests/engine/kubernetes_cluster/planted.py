@@ -24,7 +24,7 @@ def flavor(body: Object) -> Object:
 
 PLANTED: dict[str, tuple[str, Change, str]] = {
     "wrong kind": ("Job", lambda b: b.update(kind="Jbo"), 'no matches for kind "Jbo"'),
-    "dead version": ("HorizontalPodAutoscaler", lambda b: b.update(apiVersion="autoscaling/v2beta2"), "no matches"),
+    "dead version": ("PodDisruptionBudget", lambda b: b.update(apiVersion="policy/v1beta1"), "no matches"),
     "old Kueue": ("ClusterQueue", lambda b: b.update(apiVersion="kueue.x-k8s.io/v1alpha2"), "no matches"),
     "field typo in a job": ("Job", lambda b: b["spec"].update(completion=4), "completion"),
     "field typo in a pod": ("Job", lambda b: pod(b).update(nodeSelecter={}), "nodeSelecter"),
@@ -74,7 +74,7 @@ PLANTED: dict[str, tuple[str, Change, str]] = {
         lambda b: b["spec"]["failurePolicy"].update(restartStrategy="Again"),
         "restartStrategy",
     ),
-    "autoscaler upside down": ("HorizontalPodAutoscaler", lambda b: b["spec"].update(minReplicas=9), "maxReplicas"),
+    "scaler without a trigger": ("ScaledObject", lambda b: b["spec"].pop("triggers"), "triggers"),
     "priority of the system": ("PriorityClass", lambda b: b.update(value=2_000_000_000), "value"),
     "rule without an expression": (
         "PrometheusRule",

@@ -57,7 +57,7 @@ def kinds(tenant: TenantPlan) -> list[str]:
 
 @pytest.mark.parametrize("stack", OWN)
 def test_a_cluster_of_the_stacks_own_gets_what_a_tenant_of_a_foreign_one_gets(stack: str) -> None:
-    foreign = [kind for kind in kinds(tenant_of("k8s-a100")) if kind != "HorizontalPodAutoscaler"]
+    foreign = [kind for kind in kinds(tenant_of("k8s-a100")) if kind != "ScaledObject"]
 
     assert kinds(tenant_of(stack)) == foreign
 
@@ -91,6 +91,23 @@ def test_each_cloud_owns_what_its_images_bring() -> None:
     assert operator("ack-gn7")["devicePlugin"] == {"enabled": False}  # ACK's has its own
     charts = {stack: {chart.name for chart in tenant_of(stack).charts} for stack in OWN}
     assert charts["eks-a100"] - charts["ack-gn7"] == {"aws-efa-k8s-device-plugin"}
+
+
+def test_what_is_served_is_scaled_by_charts_that_the_stack_brings() -> None:
+    tenant = tenant_of("k8s-a100")
+    charts = {chart.name: chart for chart in tenant.charts}
+    (scaler,) = [m for m in tenant.manifests if "scal" in m.body["kind"].lower()]
+    (trigger,) = scaler.body["spec"]["triggers"]
+
+    assert scaler.chart in charts
+    assert trigger["metadata"]["serverAddress"].endswith(f".{charts['kube-prometheus-stack'].namespace}:9090")
+
+
+@pytest.mark.parametrize("stack", [*OWN, "k8s-a100"])
+def test_the_series_of_a_gpu_keep_the_names_of_the_pod_that_holds_it(stack: str) -> None:
+    (operator,) = [chart for chart in tenant_of(stack).charts if chart.name == "gpu-operator"]
+
+    assert operator.values["dcgmExporter"]["serviceMonitor"] == {"enabled": True, "honorLabels": True}
 
 
 def test_spot_pods_of_ack_may_save_nearly_as_long_as_the_notice_lasts() -> None:
