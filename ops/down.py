@@ -56,11 +56,11 @@ def _destroy(engine: Engine, phases: Phases, *, refresh: bool) -> None:
         gone.append(name)
         phase.say(f"{name} gone")
 
-    kept = recovery.protected(engine.state())
-    options = ["--exclude-protected"] if kept else []
+    options = ["--exclude-protected"] if recovery.protected(engine.state()) else []
     phases.command(" ".join(["pulumi destroy", *options, "--stack", engine.stack]))
     with phases.phase("destroy") as phase:
         engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
+        kept = recovery.protected(engine.state())  # only now is what was adopted read from the cloud
         engine.forget()
         phase.say(f"{len(gone)} resources gone")
     for name in kept:

@@ -21,6 +21,7 @@ PROVIDERS = "pulumi:providers:"
 REFERENCE = re.compile(r"\$\{(?P<name>[^.}]+)\.[^}]+\}")
 EMPTY: State = {"version": 3, "deployment": {}}
 
+ENDS = ("endDate", "endTime")  # when a Capacity Block, and an elasticity assurance, has run out
 
 @dataclass(frozen=True)
 class Found:
@@ -46,8 +47,9 @@ def everything(state: State) -> set[str]:
 
 
 def protected(state: State) -> list[str]:
-    """What no `destroy` removes: type and id."""
-    return [f"{each['type']} {each.get('id', '')}" for each in _resources(state) if each.get("protect")]
+    """What no `destroy` removes: type and id, and how long it is paid for."""
+    kept = [each for each in _resources(state) if each.get("protect")]
+    return [f"{each['type']} {each.get('id', '')}{_paid(each.get('outputs', {}))}" for each in kept]
 
 
 def unfinished(state: State) -> bool:
@@ -125,6 +127,10 @@ def _entry(row: Row, found: Found | None, known: Mapping[str, str]) -> dict[str,
         "dependencies": [urn for urn in row["dependencies"] if urn in known],
         "protect": row["protect"],
     }
+
+
+def _paid(outputs: Mapping[str, Any]) -> str:
+    return "".join(f" (paid until {outputs[key]})" for key in ENDS if outputs.get(key))
 
 
 def _arns(type_: str) -> tuple[str, str]:

@@ -29,7 +29,8 @@ def sweep(project: Project, stack: str, phases: Phases, agreed: Callable[[Docume
         return found
     engine.prepare()
     with phases.phase("claim") as phase:
-        state, urns = cloud.claimed(engine.state(), planned.document["resources"])
+        removable = [row for row in planned.document["resources"] if not row["protect"]]  # the next `up` finds the rest
+        state, urns = cloud.claimed(engine.state(), removable)
         engine.replace_state(state)
         phase.say(f"{len(urns)} of {len(found['strays'])} told to the engine")
     if urns:

@@ -18,7 +18,7 @@ from ops.alicloud import live
 from ops.alicloud.account import Account, answers
 from ops.alicloud.adoption import Adoption
 from ops.alicloud.kinds import TAGGED
-from ops.alicloud.tagged import Instance, Thing, instances, members, things
+from ops.alicloud.tagged import ASSURANCE, Instance, Thing, instances, members, things
 from ops.clouds import Discovered
 from ops.discovery import Machine
 from ops.engine import Engine
@@ -116,7 +116,8 @@ class Cloud(clouds.Cloud):
             makers = members(self.account, known)
             found = instances(self.account, self.plan.tags)
             made: list[Instance] = [replace(each, made_by=makers.get(each.id, "")) for each in found]
-            return strays.of(things(self.account, self.plan.tags), made, known)
+            tagged = [each for each in things(self.account, self.plan.tags) if each.kind != ASSURANCE]
+            return strays.of(tagged, made, known)
 
     def _console(self, instance: str) -> str:
         """ECS API, GetInstanceConsoleOutput: in base64."""

@@ -12,6 +12,7 @@ TAGGED = {
     "alicloud:cs/managedKubernetes:ManagedKubernetes": "cs/cluster",
     "alicloud:ecs/ecsLaunchTemplate:EcsLaunchTemplate": "ecs/launchtemplate",
     "alicloud:ecs/eipAddress:EipAddress": "vpc/eip",
+    "alicloud:ecs/elasticityAssurance:ElasticityAssurance": "ecs/elasticityassurance",
     "alicloud:ecs/instance:Instance": "ecs/instance",
     "alicloud:ecs/securityGroup:SecurityGroup": "ecs/securitygroup",
     "alicloud:ess/scalingGroup:ScalingGroup": "ess/scalinggroup",

@@ -1,7 +1,8 @@
 """What carries a stack's tags in the account and still lives, and the machines of its groups.
 
-Sources: Tag Service, ListTagResources; ECS API, DescribeInstances and DescribeAutoProvisioningGroupInstances; ESS API,
-DescribeScalingInstances; KMS API, DescribeKey (a key that waits for its deletion keeps its tags).
+Sources: Tag Service, ListTagResources; ECS API, DescribeInstances, DescribeAutoProvisioningGroupInstances and
+DescribeElasticityAssurances (where no status is asked for it tells `Active` ones alone, and `All` has released ones
+too); ESS API, DescribeScalingInstances; KMS API, DescribeKey (a key that waits for its deletion keeps its tags).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ Tags = Mapping[str, str]
 
 STATES = {"Pending": "pending", "Starting": "pending", "Running": "running", "Stopping": "stopping"}
 BORN_WITH = {"ecs/disk", "ecs/eni", "ecs/volume"}  # they came with their machine and end with it
+ASSURANCE = "ecs/elasticityassurance"  # paid up front and never refunded: it ends by itself
 PAGE = 100
 
 
@@ -69,13 +71,14 @@ def things(account: Account, tags: Tags) -> list[Thing]:
     told = account.listed("tag", "ListTagResources", "TagResources", **asked)
     found = [Thing(each["ResourceARN"], _tags(each.get("Tags", ()))) for each in told]
     living = {each.id for each in instances(account, tags)}
-    return [each for each in found if each.kind not in BORN_WITH and _lives(account, each, living)]
+    apart = {*BORN_WITH, ASSURANCE}
+    listed = [each for each in found if each.kind not in apart and _lives(account, each, living)]
+    return [*listed, *_assurances(account, tags)]
 
 
 def instances(account: Account, tags: Tags) -> list[Instance]:
     """The stack's instances, in the order of their addresses. A released one is not listed any more."""
-    wanted = [{"Key": key, "Value": value} for key, value in tags.items()]
-    asked = {"Tag": wanted, "MaxResults": PAGE}
+    asked = {"Tag": _wanted(tags), "MaxResults": PAGE}
     found = [_instance(each) for each in account.listed("ecs", "DescribeInstances", "Instances", "Instance", **asked)]
     return sorted(found, key=lambda each: ([int(part) for part in each.private_address.split(".") if part], each.id))
 
@@ -100,6 +103,21 @@ def _members(account: Account, group: str) -> Iterator[str]:
         yield from (each["InstanceId"] for each in told["Instances"].get("Instance", ()))
 
 
+def _assurances(account: Account, tags: Tags) -> list[Thing]:
+    """What was bought and has not run out, or not begun yet."""
+    asked = {"Tag": _wanted(tags), "Status": "All", "MaxResults": PAGE}
+    keys = ("ElasticityAssuranceSet", "ElasticityAssuranceItem")
+    told = account.listed("ecs", "DescribeElasticityAssurances", *keys, **asked)
+    return [
+        Thing(
+            f"arn:acs:ecs:{account.region}::elasticityassurance/{each['PrivatePoolOptionsId']}",
+            _tags(each["Tags"]["Tag"], "TagKey", "TagValue"),
+        )
+        for each in told
+        if each["Status"] != "Released"
+    ]
+
+
 def _lives(account: Account, thing: Thing, living: Collection[str]) -> bool:
     if thing.kind == "ecs/instance":
         return thing.id in living
@@ -119,6 +137,10 @@ def _instance(told: Mapping[str, Any]) -> Instance:
         private_address=next(iter(private), ""),
         public_address=told.get("EipAddress", {}).get("IpAddress") or next(iter(public), ""),
     )
+
+
+def _wanted(tags: Tags) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _tags(told: Sequence[Mapping[str, str]], key: str = "Key", value: str = "Value") -> dict[str, str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from alicloud_cloud.kinds import INSTANCE
-from alicloud_life import life
+from alicloud_cloud.kinds import ASSURANCE, INSTANCE
+from alicloud_life import life, life_of, shipped_cluster
 from cloud_life import Life
 from engine_runner import EngineRunner
 
@@ -90,3 +90,27 @@ def test_down_leaves_an_empty_cloud_even_without_a_state(scc: Life) -> None:
     scc("down", "--yes")
 
     assert scc.alive() == []
+
+
+@pytest.mark.timeout(900)
+def test_an_assurance_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: EngineRunner) -> None:
+    asked = shipped_cluster("aliyun-a100")
+    sentence = "buy an elasticity assurance for trainer for 3 months, never refunded"
+    asked["nodes"][-1]["market"] = {"kind": "assurance", "months": 3, "confirm": sentence}
+    with life_of(pulumi, asked, "assured") as one:
+        one.up()
+        one.forget()
+
+        told = one("down", "--yes")
+
+        (bought,) = one.alive()
+        assert bought.type == ASSURANCE
+        kept = f"kept        {ASSURANCE} {bought.id} (paid until 2027-02-21T16:00Z): it is protected"
+        assert kept in told.stdout
+
+        one.up()
+
+        assert [row.id for row in one.alive() if row.type == ASSURANCE] == [bought.id]
+        one.forget()
+        one("sweep", "--delete", "--yes")
+        assert one.alive() == [bought]

@@ -127,7 +127,8 @@ def test_a_block_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: E
 
         (block,) = one.alive()
         assert block.type == BLOCK
-        assert f"kept        {BLOCK} {block.id}: it is protected, since it cannot be made or given back" in told.stdout
+        kept = f"kept        {BLOCK} {block.id} (paid until 2026-12-01T11:30Z): it is protected"
+        assert kept in told.stdout
 
         one.up()
 

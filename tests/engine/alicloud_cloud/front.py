@@ -19,7 +19,19 @@ from urllib.parse import parse_qsl, urlsplit
 from cloud_provider.kinds import Refused
 from cloud_provider.store import Row, Store
 
-from alicloud_cloud.kinds import CONFIGURATION, DEPLOYMENT_SET, HPC, INSTANCE, KEY, KINDS, MIX, RULE, SNAT, hostname
+from alicloud_cloud.kinds import (
+    ASSURANCE,
+    CONFIGURATION,
+    DEPLOYMENT_SET,
+    HPC,
+    INSTANCE,
+    KEY,
+    KINDS,
+    MIX,
+    RULE,
+    SNAT,
+    hostname,
+)
 
 Asked = Mapping[str, str]
 Answer = dict[str, Any]
@@ -69,9 +81,12 @@ def _tagged(store: Store, asked: Asked) -> Answer:
 
 
 def _instances(store: Store, asked: Asked) -> Answer:
+    return {"Instances": {"Instance": [_instance(store, row) for row in _with_tags(store, INSTANCE, asked)]}}
+
+
+def _with_tags(store: Store, type_: str, asked: Asked) -> list[Row]:
     wanted = {asked[f"Tag.{n}.Key"]: asked[f"Tag.{n}.Value"] for n in range(1, 9) if f"Tag.{n}.Key" in asked}
-    found = [row for row in store.of(INSTANCE) if wanted.items() <= row.tags.items()]
-    return {"Instances": {"Instance": [_instance(store, row) for row in found]}}
+    return [row for row in store.of(type_) if wanted.items() <= row.tags.items()]
 
 
 def _instance(store: Store, row: Row) -> Answer:
@@ -141,6 +156,21 @@ def _deployment_sets(store: Store, asked: Asked) -> Answer:
     return {"DeploymentSets": {"DeploymentSet": [{"DeploymentSetId": row.id} for row in found]}}
 
 
+def _assurances(store: Store, asked: Asked) -> Answer:
+    """Those of a status, `Active` if none is asked for."""
+    status = asked.get("Status", "Active")
+    found = [row for row in _with_tags(store, ASSURANCE, asked) if status in ("All", row.outputs["status"])]
+    items = [
+        {
+            "PrivatePoolOptionsId": row.id,
+            "Status": row.outputs["status"],
+            "Tags": {"Tag": _pairs(row, "TagKey", "TagValue")},
+        }
+        for row in found
+    ]
+    return {"ElasticityAssuranceSet": {"ElasticityAssuranceItem": items}}
+
+
 def _hpc_clusters(store: Store, asked: Asked) -> Answer:
     found = [{"HpcClusterId": row.id, "Name": row.inputs["name"]} for row in store.of(HPC)]
     return {"HpcClusters": {"HpcCluster": found}}
@@ -170,6 +200,7 @@ ANSWERS: Mapping[str, Callable[[Store, Asked], Answer]] = {
     "DescribeAutoProvisioningGroups": _mixes,
     "DescribeAvailableResource": _offers,
     "DescribeDeploymentSets": _deployment_sets,
+    "DescribeElasticityAssurances": _assurances,
     "DescribeHpcClusters": _hpc_clusters,
     "DescribeInstances": _instances,
     "DescribeKey": _key,

@@ -34,6 +34,7 @@ TEMPLATE = type_of("ecs", "EcsLaunchTemplate")
 SCALING_GROUP, CONFIGURATION = type_of("ess", "ScalingGroup"), type_of("ess", "ScalingConfiguration")
 MIX, NODE_POOL = type_of("ecs", "AutoProvisioningGroup"), type_of("cs", "NodePool")
 DEPLOYMENT_SET, HPC = type_of("ecs", "EcsDeploymentSet"), type_of("ecs", "HpcCluster")
+ASSURANCE = type_of("ecs", "ElasticityAssurance")
 KEY, RULE, SNAT = type_of("kms", "Key"), type_of("ess", "ScalingRule"), type_of("vpc", "SnatEntry")
 CLUSTER = type_of("cs", "ManagedKubernetes")
 IMAGES = "alicloud:ecs/getImages:getImages"
@@ -128,6 +129,12 @@ MACHINES = {
     ),
     DEPLOYMENT_SET: Kind(id="ds-{hex}", fixed=("domain", "granularity", "strategy")),
     HPC: Kind(id="hpc-{hex}"),
+    ASSURANCE: Kind(
+        id="eap-{hex}",
+        arn=tagged("ecs", "elasticityassurance"),
+        outputs={"status": "Active", "endTime": "2027-02-21T16:00Z"},
+        fixed=("assuranceTimes", "instanceType", "privatePoolOptionsMatchCriteria", "startTime", "zoneIds"),
+    ),
     type_of("ecs", "EcsKeyPair"): Kind(
         id="{keyPairName}",
         outputs={"fingerPrint": "{hex}"},

@@ -225,7 +225,11 @@ EC2 = {
     BLOCK: Kind(
         id="cr-0{hex}",
         arn=ARN + "capacity-reservation/{id}",
-        outputs={"arn": ARN + "capacity-reservation/{id}", "reservationType": "capacity-block"},
+        outputs={
+            "arn": ARN + "capacity-reservation/{id}",
+            "reservationType": "capacity-block",
+            "endDate": "2026-12-01T11:30Z",
+        },
         fixed=("capacityBlockOfferingId", "instancePlatform"),
     ),
     VOLUME: Kind(id="vol-0{hex}", arn=ARN + "volume/{id}"),

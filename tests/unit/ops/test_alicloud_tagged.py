@@ -1,0 +1,42 @@
+"""What of a stack lives in an account of Alibaba Cloud, with its answers made up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ops import recovery
+from ops.alicloud.account import Account
+from ops.alicloud.tagged import things
+
+TAGS = {"gpufleet:stack": "prod"}
+
+
+class Bought(Account):
+    """Two assurances, of which the Tag Service tells as well."""
+
+    def call(self, product: str, action: str, **asked: Any) -> Mapping[str, Any]:
+        states = {"eap-over": "Released", "eap-paid": "Active"}
+        arns = [f"arn:acs:ecs:cn-beijing:1234567890123456:elasticityassurance/{id_}" for id_ in states]
+        tags = {"Tag": [{"TagKey": key, "TagValue": value} for key, value in TAGS.items()]}
+        items = [{"PrivatePoolOptionsId": id_, "Status": state, "Tags": tags} for id_, state in states.items()]
+        return {
+            "ListTagResources": {"TagResources": [{"ResourceARN": arn, "Tags": []} for arn in arns]},
+            "DescribeInstances": {"Instances": {"Instance": []}},
+            "DescribeElasticityAssurances": {"ElasticityAssuranceSet": {"ElasticityAssuranceItem": items}},
+        }[action]
+
+
+def test_an_assurance_lives_until_it_has_run_out() -> None:
+    assert [(each.kind, each.id) for each in things(Bought("cn-beijing"), TAGS)] == [
+        ("ecs/elasticityassurance", "eap-paid")
+    ]
+
+
+def test_what_is_kept_says_until_when_it_is_paid() -> None:
+    bought = {"type": "a:b:C", "id": "eap-1", "protect": True, "outputs": {"endTime": "2027-02-21T16:00Z"}}
+    plain = {"type": "a:b:D", "id": "d", "protect": True}
+
+    told = recovery.protected({"deployment": {"resources": [bought, plain, {**plain, "protect": False}]}})
+
+    assert told == ["a:b:C eap-1 (paid until 2027-02-21T16:00Z)", "a:b:D d"]
