@@ -8,6 +8,7 @@ there after all.
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,8 @@ State = dict[str, Any]  # what `pulumi stack export` prints and `pulumi stack im
 PROVIDERS = "pulumi:providers:"
 REFERENCE = re.compile(r"\$\{(?P<name>[^.}]+)\.[^}]+\}")
 EMPTY: State = {"version": 3, "deployment": {}}
-
 ENDS = ("endDate", "endTime")  # when a Capacity Block, and an elasticity assurance, has run out
+
 
 @dataclass(frozen=True)
 class Found:
@@ -87,8 +88,7 @@ def refreshed(row: Row, id_: str, name: str = "", made_up: str = "", **more: str
 
     name: the property that the engine makes a name up for, which is `made_up`. more: what else the state must hold.
     """
-    literal = {key: value for key, value in row["inputs"].items() if isinstance(value, bool | int | float)}
-    literal |= {key: value for key, value in row["inputs"].items() if isinstance(value, str) and "${" not in value}
+    literal = {key: value for key, value in row["inputs"].items() if "${" not in json.dumps(value)}
     named = {name: made_up} if name and name not in row["inputs"] else {}
     inputs = {"__defaults": list(named), **named} if named else {}
     return Found(id_, inputs, {**literal, "id": id_, **named, **more})

@@ -1,8 +1,8 @@
 """A managed cluster of ACK and its node pools.
 
 Sources: pulumi-alicloud 4.0.0, cs.ManagedKubernetes (without a word its API has an address of the internet, a NAT
-gateway of its own comes along, and `addons` are read only once) and cs.NodePool (a pool of managed nodes knows a key
-pair and no password; its number of nodes is a text); CS API, CreateCluster.
+gateway of its own comes along, and the projects of its logs stay behind; `addons` are read only once) and cs.NodePool
+(a pool of managed nodes knows a key pair and no password; its number of nodes is a text); CS API, CreateCluster.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, Pool, Spot
 
 LOGS = ["apiserver", "kcm", "scheduler", "ccm"]
 LOG_DAYS = "30"
+LEFT = ["SLS_Data", "SLS_ControlPlane"]  # the projects of the Log Service that ACK makes, and keeps unless told
 INGRESS = "nginx-ingress-controller"  # which would come with a balancer of the internet
 
 
@@ -66,6 +67,7 @@ class Ack(ComponentResource):
             control_plane_log_ttl=LOG_DAYS,
             audit_log_config={"enabled": True},
             deletion_protection=False,
+            delete_options=[{"delete_mode": "delete", "resource_type": each} for each in LEFT],
             skip_set_certificate_authority=True,
             addons=[*({"name": each.name} for each in plan.addons if each.born), {"name": INGRESS, "disabled": True}],
             tags=args.tags,

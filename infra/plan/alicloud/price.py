@@ -56,6 +56,8 @@ def _unpriced(
         **{f"{item.name}, bucket by what it holds": 1 for item in storage},
         "bucket of the playbooks, by what it holds": int(asked.ack is None),
         "cluster of ACK Pro": int(asked.ack is not None),
+        "load balancer of the control plane": int(asked.ack is not None),
+        "log of the control plane, by what it holds": int(asked.ack is not None),
         "elasticity assurance": sum(isinstance(group.market, Assurance) for group in groups),
         "keys": 1,
         "flow log, by what it holds": 1,

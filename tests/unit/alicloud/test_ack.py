@@ -7,6 +7,7 @@ from ipaddress import ip_network
 import pytest
 from ali_clusters import Project, cluster, group
 from ali_rule_cases import A10, ACK, POOL, SYSTEM, TWO_ZONES
+from rendered import render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from infra.clouds.alicloud.ack import newest
 from infra.plan.alicloud import Spot
@@ -68,3 +69,18 @@ def test_a_node_pool_is_told_without_the_hour_and_the_set_that_it_cannot_have(al
 
     assert trainer.deployment.strategy is None
     assert trainer.market == Spot(max_price_cny_per_hour=None, fallback=None, protected_hours=0)
+
+
+def test_what_ack_bills_beside_its_nodes_is_named(ali: Project) -> None:
+    names = {item.name for item in ali.plan(**ACK, nodes=group(SYSTEM, **A10)).cost.items}
+
+    assert {"load balancer of the control plane", "log of the control plane, by what it holds"} <= names
+
+
+def test_the_logs_of_a_cluster_go_with_it(ali: Project) -> None:
+    graph = render(ali.plan(**ACK, nodes=group(SYSTEM, **A10)), ali.root)
+
+    (made,) = graph.of("ManagedKubernetes")
+
+    told = {each["resourceType"]: each["deleteMode"] for each in made.inputs["deleteOptions"]}
+    assert told == {"SLS_Data": "delete", "SLS_ControlPlane": "delete"}

@@ -11,7 +11,7 @@ from rendered import REPOSITORY, planned, render  # pyright: ignore[reportMissin
 from infra import plan, spec
 from ops.alicloud.adoption import ASKED
 from ops.alicloud.kinds import FOLLOWING, TAGGED
-from ops.recovery import PROVIDERS
+from ops.recovery import PROVIDERS, refreshed
 
 POOL = "alicloud:cs/nodePool:NodePool"  # docs/alibaba.md says that these are not found again
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHQxcqKw0RcA9hlgHxzU1FI0MqoHJqJQAqzrJtqB/+HV nobody"
@@ -43,3 +43,11 @@ def test_every_type_of_a_cluster_is_found_by_its_tag_its_name_or_its_owner(stack
 
     own = {type_ for type_ in types if type_.startswith((PROVIDERS, "kubernetes:", "pulumi:pulumi:"))} | {POOL}
     assert types - own - TAGGED.keys() - FOLLOWING.keys() - ASKED.keys() == set()
+
+
+def test_how_a_cluster_is_to_be_deleted_is_known_of_one_that_was_found_again() -> None:
+    """No API tells it."""
+    options = [{"deleteMode": "delete", "resourceType": "SLS_Data"}]
+    row = {"inputs": {"deleteOptions": options, "vswitchIds": ["${a.id}"]}}
+
+    assert refreshed(row, "c1").outputs == {"deleteOptions": options, "id": "c1"}
