@@ -45,6 +45,14 @@ class AlarmPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RentedKeyPlan:
+    """The stack's KMS key. deletion_days: for which it can be had back."""
+
+    rotation_days: int
+    deletion_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class RentedGroupPlan(GroupPlan):
     """Equal instances of one type. role: login machine or worker. fabric_gbps: of a node's cards together.
 
@@ -92,9 +100,14 @@ class RentedPlan(Plan):
     groups: tuple[RentedGroupPlan, ...]
     bundle: Retention | None
     store: StorePlan | None
+    key: RentedKeyPlan
     budget: AlarmPlan | None
     tags: Mapping[str, str]
 
     @property
     def place(self) -> str:
         return f"{self.cloud} {', '.join(self.zones)}"
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        return (f"the key for {self.key.deletion_days} days at no cost, since its deletion can be cancelled",)

@@ -16,7 +16,7 @@ from infra.plan.alicloud.eri import Eri
 from infra.plan.firewall import FirewallRule
 from infra.plan.kubernetes import TenantPlan
 from infra.plan.plan import AccessPlan, NetworkPlan
-from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedPlan
+from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedKeyPlan, RentedPlan
 from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
 
@@ -155,11 +155,8 @@ class AlicloudGroupPlan(RentedGroupPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyPlan:
-    """The stack's KMS key: a default key rotates once a year, and takes no policy of its own."""
-
-    rotation_days: int
-    deletion_days: int
+class KeyPlan(RentedKeyPlan):
+    """A default key: it rotates once a year, and takes no policy of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

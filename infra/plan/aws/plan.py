@@ -16,7 +16,7 @@ from infra.plan.cards import Interface
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
 from infra.plan.plan import AccessPlan, LoadMetric, NetworkPlan, StoragePlan
-from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedPlan
+from infra.plan.rented import AlarmPlan, BucketPlan, RentedGroupPlan, RentedKeyPlan, RentedPlan
 from infra.plan.statement import Statement
 from infra.plan.subnets import Kind
 from infra.plan.volumes import Volume
@@ -196,15 +196,13 @@ class LustrePlan(StoragePlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyPlan:
-    """The stack's KMS key. services: whose own principals must be able to use it (`logs.<region>.amazonaws.com` …).
+class KeyPlan(RentedKeyPlan):
+    """services: whose own principals must be able to use it (`logs.<region>.amazonaws.com` …).
 
     scaling_grant: the service-linked role of Auto Scaling needs it too, to start nodes with encrypted volumes.
     repository_grant: the roles by which file systems read and write the buckets that they show need it too.
     """
 
-    rotation_days: int
-    deletion_days: int
     services: tuple[str, ...]
     scaling_grant: bool
     repository_grant: bool
@@ -259,9 +257,8 @@ class AwsPlan(RentedPlan):
 
     @property
     def remains(self) -> tuple[str, ...]:
-        key = f"the key for {self.key.deletion_days} days at no cost, since its deletion can be cancelled"
         files = (item.name for item in self.storage if isinstance(item, LustrePlan) and item.final_backup)
-        return (key, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
+        return (*super().remains, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:

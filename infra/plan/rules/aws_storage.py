@@ -87,9 +87,3 @@ def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
         kept = "checkpoints stay on each node's own disk, and go with it"
         yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
-
-
-@rule("down-leaves-something", AwsPlan, level="info")
-def down_leaves_something(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
-    """KMS deletes no key at once, and a final backup is made to stay (KMS pricing; FSx API, SkipFinalBackup)."""
-    yield "cluster", f"`down` leaves {'; '.join(plan.remains)}"

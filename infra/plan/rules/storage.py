@@ -1,4 +1,4 @@
-"""Rules about what is mounted where."""
+"""Rules about what is mounted where, and what is kept."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from infra.plan.plan import Plan, SharedPlan
+from infra.plan.rented import RentedPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.cluster import Cluster
 
@@ -35,6 +36,13 @@ def mounts_hide_no_system_folder(_: Cluster, plan: Plan) -> Iterator[Violation]:
         if hidden := next((path for path in SYSTEM if inside(storage.mount, path)), None):
             message = f"{storage.mount} lies in the system's {hidden}; choose a folder such as /data"
             yield f"cluster.storage[{i}].mount", message
+
+
+@rule("down-leaves-something", RentedPlan, level="info")
+def down_leaves_something(_: Cluster, plan: RentedPlan) -> Iterator[Violation]:
+    """No KMS deletes a key at once, and a final backup is made to stay (AWS KMS pricing; FSx API, SkipFinalBackup;
+    Alibaba Cloud KMS, "Schedule key deletion": a key that is pending costs nothing)."""
+    yield "cluster", f"`down` leaves {'; '.join(plan.remains)}"
 
 
 def inside(path: str, folder: str) -> bool:

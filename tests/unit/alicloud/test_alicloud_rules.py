@@ -14,7 +14,7 @@ from infra.plan.plan import Plan
 from infra.plan.refusals import RULES as REFUSALS
 from infra.plan.rules import every
 
-ALWAYS = {"items-have-a-price"}  # until the tables hold the price of more than nodes
+ALWAYS = {"items-have-a-price", "down-leaves-something"}  # the tables hold nodes' prices alone, and a key stays
 UNASKED = {"volume-exists"}  # the stack file's own types refuse a disk that ESSD does not make
 OF_THE_FILE = {"stack-name-fits-what-it-names"}  # its name, which is no key of it
 
@@ -54,6 +54,12 @@ def test_a_required_fabric_that_cannot_be_declared_says_why(ali: Project, type_:
 
     assert finding.rule == "fabric-fits-the-type"
     assert words in finding.message
+
+
+def test_the_key_that_down_leaves_is_told_before_it_is_made(ali: Project) -> None:
+    (finding,) = (each for each in ali.plan().findings if each.rule == "down-leaves-something")
+
+    assert "the key for 30 days" in finding.message
 
 
 @pytest.mark.parametrize("stack", ["my_stack", "1st", "a.b", "a" * 29])
