@@ -18,6 +18,7 @@ from ops.failure import Failure
 
 # Endpoints and versions: api.aliyun.com/product, "Endpoints" of each product.
 APIS = {
+    "cms": ("metrics.{region}.aliyuncs.com", "2019-01-01"),
     "ecs": ("ecs.{region}.aliyuncs.com", "2014-05-26"),
     "ess": ("ess.{region}.aliyuncs.com", "2022-02-22"),
     "kms": ("kms.{region}.aliyuncs.com", "2016-01-20"),

@@ -1,14 +1,17 @@
-"""What a plan takes for granted, asked of Alibaba Cloud before anything is made: zones and stock.
+"""What a plan takes for granted, asked of Alibaba Cloud before anything is made: zones, stock, who measures the load.
 
-Source: ECS API, DescribeAvailableResource (per zone and type a status and a stock category: `ClosedWithStock` will be
+Sources: ECS API, DescribeAvailableResource (per zone and type a status and a stock category: `ClosedWithStock` will be
 filled up again, `WithoutStock` is sold out). "With stock" is no promise: an elastic quota may be nought all the same.
+Auto Scaling User Guide, "Event-triggered tasks of the system monitoring type" (the load of GPUs is told by
+CloudMonitor's agent alone, which new instances get where the account says so); CloudMonitor API,
+DescribeMonitoringAgentConfig and PutMonitoringConfig.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, Spot
+from infra.plan.alicloud import AlicloudGroupPlan, AlicloudPlan, Elastic, Spot
 from infra.plan.plan import Finding
 from ops.alicloud.account import Account
 
@@ -28,6 +31,22 @@ def findings(account: Account, plan: AlicloudPlan) -> Iterator[Finding]:
             yield Finding(
                 level="warning", rule="live-stock", path=path, message=f"{group.type} is sold out at the moment"
             )
+    yield from _unmeasured(account, plan)
+
+
+def _unmeasured(account: Account, plan: AlicloudPlan) -> Iterator[Finding]:
+    """Groups that would stay at their least. An image of one's own may bring the agent; a public one does not."""
+    bare = [
+        i
+        for i, each in enumerate(plan.groups)
+        if isinstance(each.capacity, Elastic) and not (each.image.recorded or "").startswith("m-")
+    ]
+    if bare and not account.call("cms", "DescribeMonitoringAgentConfig").get("EnableInstallAgentNewECS"):
+        lacking = "the account puts no CloudMonitor agent on new instances, so nothing would tell the load of the GPUs"
+        remedy = "`aliyun cms PutMonitoringConfig --EnableInstallAgentNewECS true`, or `count` for `min` and `max`"
+        for i in bare:
+            path, message = f"cluster.nodes[{i}].max", f"{lacking}: {remedy}"
+            yield Finding(level="error", rule="live-agent", path=path, message=message)
 
 
 def _stock(account: Account, group: AlicloudGroupPlan) -> dict[str, str]:

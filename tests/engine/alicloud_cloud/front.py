@@ -194,6 +194,10 @@ def _offers(store: Store, asked: Asked) -> Answer:
     return {"AvailableZones": {"AvailableZone": [{"ZoneId": zone, **offer} for zone in zones]}}
 
 
+def _agent(store: Store, asked: Asked) -> Answer:
+    return {"EnableInstallAgentNewECS": True, "Success": True}
+
+
 ANSWERS: Mapping[str, Callable[[Store, Asked], Answer]] = {
     "DeleteInstances": _released,
     "DescribeAutoProvisioningGroupInstances": _mix_instances,
@@ -204,6 +208,7 @@ ANSWERS: Mapping[str, Callable[[Store, Asked], Answer]] = {
     "DescribeHpcClusters": _hpc_clusters,
     "DescribeInstances": _instances,
     "DescribeKey": _key,
+    "DescribeMonitoringAgentConfig": _agent,
     "DescribeScalingConfigurations": _of_group(CONFIGURATION, "ScalingConfigurations", "ScalingConfigurationId"),
     "DescribeScalingInstances": _scaling_instances,
     "DescribeScalingRules": _of_group(RULE, "ScalingRules", "ScalingRuleId"),
