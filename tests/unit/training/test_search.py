@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import optuna
 import pytest
+from optuna.trial import Trial, TrialState
 
 from training import search
 from training.config import JobError
@@ -79,13 +79,18 @@ def test_a_mistake_in_a_search_file_is_told_with_its_place(old: str, new: str, t
     assert str(error.value).startswith(told)
 
 
+def narrow(trial: Trial) -> float:
+    """A trial that finds nothing, whatever the width."""
+    trial.suggest_categorical("model.width", [4, 8])
+    return 0.0
+
+
 def test_a_study_goes_on_where_it_was_left(file: Path, capsys: pytest.CaptureFixture[str]):
     plan = read(file)
     study = opened(plan)
     study.enqueue_trial({"optimizer.lr": 0.01, "model.width": 4, "optimizer.warmup_steps": 0})
-    trial = study.ask({key: optuna.distributions.CategoricalDistribution([4, 8]) for key in ["model.width"]})
-    study.tell(trial, 0.0)
-    study.tell(study.ask(), 0.0)
+    study.optimize(narrow, n_trials=1)
+    study.optimize(lambda _: 0.0, n_trials=1)
 
     assert work(plan) == 0  # the one that is left
     assert work(plan) == 0  # none is left
@@ -100,14 +105,16 @@ def test_a_study_goes_on_where_it_was_left(file: Path, capsys: pytest.CaptureFix
 
 def test_a_trial_that_lags_behind_the_others_is_pruned(file: Path):
     study = opened(read(file))
-    for accuracy in (0.8, 0.9, 0.85, 0.8, 0.9):
-        trial = study.ask()
-        trial.report(accuracy, 5)
-        study.tell(trial, accuracy)
 
-    with pytest.raises(optuna.TrialPruned):
-        Judged(study.ask()).evaluation(Evaluation(step=5, accuracy=0.2, loss=1.0, seconds=1.0))
-    Judged(study.ask()).evaluation(Evaluation(step=5, accuracy=0.95, loss=1.0, seconds=1.0))
+    def judged(trial: Trial) -> float:
+        accuracy = accuracies.pop(0)
+        Judged(trial).evaluation(Evaluation(step=5, accuracy=accuracy, loss=1.0, seconds=1.0))
+        return accuracy
+
+    accuracies = [0.8, 0.9, 0.85, 0.8, 0.9, 0.2, 0.95]
+    study.optimize(judged, n_trials=len(accuracies))
+
+    assert [trial.number for trial in study.trials if trial.state is TrialState.PRUNED] == [5]
 
 
 @pytest.mark.drill
