@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from job_conflicts import CONFLICTS
 from written import GOOD, written
 
 from training.config import JobError, load
@@ -33,11 +34,6 @@ MISTAKES = {
         '"cnn"',
         '"resnet81"',
         "job.toml:3 model.kind: unknown value 'resnet81'; did you mean 'resnet18'?",
-    ),
-    "model for other data": (
-        '"cnn"',
-        '"gpt"',
-        "job.toml:3 model.kind: gpt reads tokens, and data.kind = mnist5k has images",
     ),
     "no kind": ('kind = "cnn"', "width = 8", "job.toml:2 model.kind: is missing; one of cnn, resnet18, resnet50"),
     "kind is a list": ('kind = "cnn"', "kind = [1]", "job.toml:3 model.kind: unknown value '[1]'; one of cnn"),
@@ -74,33 +70,6 @@ MISTAKES = {
         "lr = 0.1\n[checkpoint]\nkeep = 1",
         "job.toml:11 checkpoint.keep: must be 2 or more: the newest may be",
     ),
-    "steps and epochs": ("steps = 20", "steps = 20\nepochs = 2", "job.toml:2 epochs: excludes steps; keep one of them"),
-    "neither steps nor epochs": ("steps = 20\n", "", "job.toml steps: is missing; write steps or epochs"),
-    "two save intervals": (
-        "lr = 0.1",
-        "lr = 0.1\n[checkpoint]\nevery_steps = 5\nevery_seconds = 5",
-        "job.toml:12 checkpoint.every_seconds: excludes checkpoint.every_steps",
-    ),
-    "micro batch too large": (
-        "global_batch = 64",
-        "global_batch = 64\nmicro_batch = 65",
-        "job.toml:7 data.micro_batch: is larger than global_batch = 64",
-    ),
-    "nesterov without momentum": (
-        "lr = 0.1",
-        "lr = 0.1\nmomentum = 0\nnesterov = true",
-        "job.toml:11 optimizer.nesterov: needs momentum greater than 0",
-    ),
-    "longer warm-up than run": (
-        "lr = 0.1",
-        "lr = 0.1\nwarmup_steps = 21",
-        "job.toml:10 optimizer.warmup_steps: is larger than steps = 20",
-    ),
-    "more shards than samples": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nshards = 65",
-        "job.toml:11 parallel.shards: is larger than data.global_batch = 64",
-    ),
     "dotted key": (
         "lr = 0.1",
         "lr = 0.1\n[precision]\n'compute' = 'fp8'",
@@ -116,25 +85,10 @@ MISTAKES = {
         "lr = 0.1\n[parallel]\nkind = 'fsdp'\nshards = 2",
         "job.toml:12 parallel.shards: unknown key 'shards'; one of kind",
     ),
-    "compressed shards": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nshards = 2\ncompress = 'bf16'",
-        "job.toml:12 parallel.compress: excludes shards = 2",
-    ),
     "a tensor cut in one": (
         "lr = 0.1",
         "lr = 0.1\n[parallel]\nkind = 'tensor'\nways = 1",
         "job.toml:12 parallel.ways: must be 2 or more, is 1",
-    ),
-    "a stage without work": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nkind = 'pipeline'\nmicro_batches = 1",
-        "job.toml:12 parallel.micro_batches: must be at least stages = 2",
-    ),
-    "a save between averages": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[checkpoint]\nevery_steps = 12",
-        "job.toml:13 checkpoint.every_steps: must be a multiple of parallel.every = 8",
     ),
     "an endpoint that is no URL": (
         "lr = 0.1",
@@ -146,35 +100,10 @@ MISTAKES = {
         "lr = 0.1\n[checkpoint]\nevery_seconds = 'autom'",
         "job.toml:11 checkpoint.every_seconds: must be a number, is 'autom'",
     ),
-    "interruptions without auto": (
-        "lr = 0.1",
-        "lr = 0.1\n[checkpoint]\nmtbf_hours = 2",
-        'job.toml:11 checkpoint.mtbf_hours: needs every_seconds = "auto"',
-    ),
     "no bucket": (
         "lr = 0.1",
         "lr = 0.1\n[checkpoint]\nupload = '/data'",
         "job.toml:11 checkpoint.upload: must be s3://bucket/prefix, is '/data'",
-    ),
-    "steps left out under PowerSGD": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\ncompress = 'powersgd'\n[precision]\ncompute = 'fp16'",
-        "job.toml:13 precision.compute: fp16 leaves steps out",
-    ),
-    "steps left out by a rank alone": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[precision]\ncompute = 'fp16'",
-        "job.toml:13 precision.compute: fp16 leaves steps out, which each rank of localsgd",
-    ),
-    "losses scaled on a cut model": (
-        "lr = 0.1",
-        "lr = 0.1\n[parallel]\nkind = 'fsdp'\n[precision]\ncompute = 'fp16'",
-        "job.toml:13 precision.compute: fp16 scales losses, which fsdp does not; use bf16 or fp32",
-    ),
-    "an average of local weights": (
-        "lr = 0.1",
-        "lr = 0.1\nema = 0.9\n[parallel]\nkind = 'localsgd'",
-        "job.toml:10 optimizer.ema: excludes parallel.kind = localsgd",
     ),
     "a spike that is none": (
         "lr = 0.1",
@@ -185,11 +114,6 @@ MISTAKES = {
         "[data]",
         "freeze = 'layer1.*'\n[data]",
         "job.toml:4 model.freeze: must be a list, each item a text, is 'layer1.*'",
-    ),
-    "a cut model compiled": (
-        'kind = "cnn"',
-        'kind = "cnn"\ncompile = true\n[parallel]\nkind = "fsdp"',
-        "job.toml:4 model.compile: excludes parallel.kind = fsdp",
     ),
     "a list of numbers": (
         "[data]",
@@ -221,40 +145,10 @@ MISTAKES = {
         'kind = "text"\nsource = "bible"',
         "job.toml:6 data.source: unknown value 'bible'; one of sotu, moby-dick",
     ),
-    "text for an image model": (
-        'kind = "mnist5k"',
-        'kind = "spam"',
-        "job.toml:3 model.kind: cnn reads images, and data.kind = spam has tokens",
-    ),
-    "classes for a gpt": (
-        'kind = "cnn"\n[data]\nkind = "mnist5k"',
-        'kind = "gpt"\n[data]\nkind = "spam"',
-        "job.toml:3 model.kind: gpt needs running text, which data.kind = spam is not",
-    ),
-    "heads that do not divide": (
-        'kind = "cnn"',
-        'kind = "gpt"\nheads = 3',
-        "job.toml:4 model.heads: must divide width = 128",
-    ),
-    "an odd number a head": (
-        'kind = "cnn"',
-        'kind = "gpt"\nheads = 4\nwidth = 12',
-        "job.toml:4 model.heads: leaves 3 numbers a head; rotary positions need an even number",
-    ),
     "vocabulary too small": (
         'kind = "mnist5k"',
         'kind = "spam"\nvocabulary = 100',
         "job.toml:6 data.vocabulary: must be 512 to 65536, is 100",
-    ),
-    "step schedule without steps": (
-        "lr = 0.1",
-        'lr = 0.1\nschedule = "step"',
-        'job.toml:7 optimizer.step_every: is missing: schedule = "step" needs it',
-    ),
-    "steps without step schedule": (
-        "lr = 0.1",
-        "lr = 0.1\nstep_every = 5",
-        'job.toml:10 optimizer.step_every: needs schedule = "step", not "cosine"',
     ),
     "average that forgets nothing": (
         "lr = 0.1",
@@ -290,9 +184,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", MISTAKES | CONFLICTS)
 def test_a_mistake_is_told_in_one_line_with_its_place(mistake: str, tmp_path: Path):
-    old, new, told = MISTAKES[mistake]
+    old, new, told = (MISTAKES | CONFLICTS)[mistake]
     assert old in GOOD
 
     with pytest.raises(JobError) as error:
