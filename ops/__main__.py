@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from rich.console import Console
 from infra.catalog import FabricNeed, Precision
 from ops.failure import Failure
 from ops.project import Project
+from ops.terminal import Json, Rate, Stack, Yes, confirmed, show
 
 app = typer.Typer(
     name="gpufleet",
@@ -28,12 +28,6 @@ app = typer.Typer(
 )
 catalog = typer.Typer(help="What the tables know of instance types and GPUs.", no_args_is_help=True)
 app.add_typer(catalog, name="catalog")
-Stack = Annotated[str, typer.Argument(metavar="STACK", help="the stack: stacks/Pulumi.STACK.yaml", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of text")]
-Rate = Annotated[
-    str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 @app.command()
@@ -277,23 +271,6 @@ def env() -> None:
     for name, value in sorted(engine.environment(Project.find()).items()):
         if os.environ.get(name) != value:
             print(f"export {name}={shlex.quote(value)}")
-
-
-def confirmed(question: str) -> bool:
-    """A person's yes. Raises Failure where there is nobody to ask."""
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:
-        print(file=sys.stderr)
-        raise Failure("no answer: --yes says yes beforehand", code=2) from None
-
-
-def show(document: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:
-    """One document, for a machine or for a person."""
-    if as_json:
-        print(json.dumps(document, indent=1))
-    else:
-        Console(highlight=False, soft_wrap=True).print(text(document))
 
 
 def main() -> None:
