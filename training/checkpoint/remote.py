@@ -37,10 +37,11 @@ class Remote:
 
     def __init__(self, url: str, endpoint: str | None) -> None:
         import boto3  # only a job that uploads needs it
+        from boto3.exceptions import Boto3Error
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
 
-        self._errors = (BotoCoreError, ClientError)
+        self._errors = (Boto3Error, BotoCoreError, ClientError)
         self._bucket, _, prefix = url.removeprefix("s3://").partition("/")
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         # other services know Content-MD5, which every part is sent with, but not AWS's newer checksums
@@ -178,6 +179,8 @@ class Uploads:
                 self._remote.upload(folder, sealed)
             except (Unreachable, OSError) as why:
                 self._note(f"{folder.name} is not uploaded: {why}")
+            except Exception as why:  # without this thread no later one would be sent, and nobody told
+                self._note(f"{folder.name} is not uploaded: {type(why).__name__}: {why}")
             self.sending = None
 
 

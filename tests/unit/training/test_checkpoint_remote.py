@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from boto3.exceptions import RetriesExceededError
 
 from training.checkpoint.manifest import Damaged, read, read_manifest
 from training.checkpoint.remote import Remote, Unreachable
@@ -136,3 +137,18 @@ def test_what_was_changed_in_the_store_is_not_taken(bucket: Any, endpoint: str, 
         there.fetch(7, Store(tmp_path / "back"))
 
     assert not Store(tmp_path / "back").folders()
+
+
+def test_a_copy_that_is_cut_off_on_its_way_back_again_and_again_is_told(
+    bucket: Any, endpoint: str, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    there = Remote("s3://models", endpoint)
+    there.upload(saved, read_manifest(saved))
+
+    def cut_off(*_: object) -> None:
+        raise RetriesExceededError(ConnectionResetError("reset by peer"))
+
+    monkeypatch.setattr(there._client, "download_file", cut_off)
+
+    with pytest.raises(Unreachable, match="Max Retries Exceeded"):
+        there.fetch(7, Store(tmp_path / "back"))

@@ -129,15 +129,26 @@ def test_a_slow_copy_is_sent_whole_though_newer_checkpoints_are_saved_meanwhile(
     assert {1, 6} <= {*Remote("s3://models", endpoint).steps()}
 
 
-def test_a_copy_that_fails_is_told_and_training_goes_on(saved: Path, tmp_path: Path):
-    told: list[str] = []
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(Unreachable("the bucket is gone"), "the bucket is gone"), (KeyError("UploadId"), "KeyError: 'UploadId'")],
+)
+def test_a_copy_that_fails_is_told_and_the_next_one_is_sent(fault: Exception, told: str, saved: Path):
+    notes: list[str] = []
+    tried, sent = threading.Event(), []
 
-    class Broken:
+    class BrokenOnce:
         def upload(self, folder: Path, sealed: object) -> None:
-            raise Unreachable("the bucket is gone")
+            if not tried.is_set():
+                tried.set()
+                raise fault
+            sent.append(folder)
 
-    uploads = Uploads(Broken(), told.append)  # pyright: ignore[reportArgumentType]
+    uploads = Uploads(BrokenOnce(), notes.append)  # pyright: ignore[reportArgumentType]
+    uploads.offer(saved, read_manifest(saved))
+    assert tried.wait(60)
     uploads.offer(saved, read_manifest(saved))
     uploads.finish()
 
-    assert told == ["step-00000007 is not uploaded: the bucket is gone"]
+    assert notes == [f"step-00000007 is not uploaded: {told}"]
+    assert sent == [saved]
