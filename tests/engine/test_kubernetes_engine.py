@@ -126,7 +126,7 @@ def test_a_job_that_ended_without_a_result_is_trained_again(life: Life) -> None:
     assert (first.returncode, "smoke-2 ended without a result" in first.stderr) == (1, True)
     life.cluster.kubelet.lines["smoke-2-0"] = [json.dumps(RESULT)]
 
-    again = life.gpufleet("train", "smoke", "--stack", STACK, "--set", "seed=2")
+    again = life.gpufleet("train", "smoke", "--stack", STACK, "--set", "seed=2", "--json")
 
     assert again.returncode == 0, again.stderr
     assert (life.pulumi.root / ".gpufleet" / "runs" / STACK / "smoke-2" / "result.json").is_file()
