@@ -41,9 +41,12 @@ class Adoption:
     def _find(self, row: Row) -> Found | None:
         if kind := TAGGED.get(row["type"]):
             taken = set(self.ids.values())
-            same = (each.id for each in self.things if (each.kind, each.name) == (kind, row["name"]))
-            id_ = next((each for each in same if each not in taken), None)
-            return recovery.refreshed(row, id_, NAMED.get(row["type"], ""), id_) if id_ else None
+            same = (each for each in self.things if (each.kind, each.name) == (kind, row["name"]))
+            one = next((each for each in same if each.id not in taken), None)
+            if one is None:
+                return None
+            ends = {"endTime": one.ends} if one.ends else {}  # `down` does not refresh what it keeps
+            return recovery.refreshed(row, one.id, NAMED.get(row["type"], ""), one.id, **ends)
         arguments = {key: self._meant(row, value) for key, value in row["inputs"].items() if isinstance(value, str)}
         known = {key: value for key, value in arguments.items() if value is not None}
         id_ = self._id(row["type"], known)

@@ -25,10 +25,11 @@ PAGE = 100
 
 @dataclass(frozen=True)
 class Thing:
-    """Something that carries the stack's tags. name: its logical name, empty without one."""
+    """Something that carries the stack's tags. name: its logical name, empty without one. ends: when it has run out."""
 
     arn: str
     tags: Tags
+    ends: str = ""
 
     @property
     def kind(self) -> str:
@@ -112,6 +113,7 @@ def _assurances(account: Account, tags: Tags) -> list[Thing]:
         Thing(
             f"arn:acs:ecs:{account.region}::elasticityassurance/{each['PrivatePoolOptionsId']}",
             _tags(each["Tags"]["Tag"], "TagKey", "TagValue"),
+            each["EndTime"],
         )
         for each in told
         if each["Status"] != "Released"

@@ -164,6 +164,7 @@ def _assurances(store: Store, asked: Asked) -> Answer:
         {
             "PrivatePoolOptionsId": row.id,
             "Status": row.outputs["status"],
+            "EndTime": row.outputs["endTime"],
             "Tags": {"Tag": _pairs(row, "TagKey", "TagValue")},
         }
         for row in found

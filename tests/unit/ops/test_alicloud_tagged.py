@@ -19,7 +19,8 @@ class Bought(Account):
         states = {"eap-over": "Released", "eap-paid": "Active"}
         arns = [f"arn:acs:ecs:cn-beijing:1234567890123456:elasticityassurance/{id_}" for id_ in states]
         tags = {"Tag": [{"TagKey": key, "TagValue": value} for key, value in TAGS.items()]}
-        items = [{"PrivatePoolOptionsId": id_, "Status": state, "Tags": tags} for id_, state in states.items()]
+        both = {"Tags": tags, "EndTime": "2027-02-21T16:00Z"}
+        items = [{"PrivatePoolOptionsId": id_, "Status": state, **both} for id_, state in states.items()]
         return {
             "ListTagResources": {"TagResources": [{"ResourceARN": arn, "Tags": []} for arn in arns]},
             "DescribeInstances": {"Instances": {"Instance": []}},
@@ -28,9 +29,9 @@ class Bought(Account):
 
 
 def test_an_assurance_lives_until_it_has_run_out() -> None:
-    assert [(each.kind, each.id) for each in things(Bought("cn-beijing"), TAGS)] == [
-        ("ecs/elasticityassurance", "eap-paid")
-    ]
+    (bought,) = things(Bought("cn-beijing"), TAGS)
+
+    assert (bought.kind, bought.id, bought.ends) == ("ecs/elasticityassurance", "eap-paid", "2027-02-21T16:00Z")
 
 
 def test_what_is_kept_says_until_when_it_is_paid() -> None:
