@@ -56,10 +56,17 @@ def _destroy(engine: Engine, phases: Phases, *, refresh: bool) -> None:
         gone.append(name)
         phase.say(f"{name} gone")
 
-    options = ["--exclude-protected"] if recovery.protected(engine.state()) else []
+    options = ["--continue-on-error"]  # what fails holds nothing else up
+    if recovery.protected(engine.state()):
+        options.append("--exclude-protected")
     phases.command(" ".join(["pulumi destroy", *options, "--stack", engine.stack]))
     with phases.phase("destroy") as phase:
-        engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
+        try:
+            engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
+        except Failure as failure:
+            left = recovery.standing(engine.state())
+            again = f"`gpufleet down {engine.stack}` goes on from here; still there:"
+            raise Failure(str(failure), again, *left, code=failure.code) from None
         kept = recovery.protected(engine.state())  # only now is what was adopted read from the cloud
         engine.forget()
         phase.say(f"{len(gone)} resources gone")

@@ -53,6 +53,12 @@ def protected(state: State) -> list[str]:
     return [f"{each['type']} {each.get('id', '')}{_paid(each.get('outputs', {}))}" for each in kept]
 
 
+def standing(state: State) -> list[str]:
+    """What a `destroy` that failed has left in the cloud: type and id."""
+    left = [each for each in _resources(state) if each["custom"] and not each["type"].startswith(PROVIDERS)]
+    return [f"{each['type']} {each['id']}" for each in left if not each.get("protect")]
+
+
 def unfinished(state: State) -> bool:
     """Whether a deployment ended in the middle of something."""
     return bool(state["deployment"].get("pending_operations"))
