@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 from aws_cloud.answers_offers import BLOCK_OFFERING
 from aws_cloud.kinds_ec2 import BLOCK, FLEET, INSTANCE, VOLUME
+from aws_cloud.kinds_services import BUCKET, OBJECT
 from aws_life import life, life_of, shipped_cluster
 from cloud_life import Life
+from cloud_provider.store import Row
 from engine_runner import EngineRunner
 
 
@@ -111,6 +113,32 @@ def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, s
         one("sweep", "--delete", "--yes")
 
         assert one.alive() == []
+
+
+def test_a_gang_on_spot_stays_through_an_up_even_with_a_part_on_demand(pulumi: EngineRunner) -> None:
+    with life(pulumi, "a100-spot", "kept") as one:
+        one.up()
+        (fleet,) = (row for row in one.alive() if row.type == FLEET)
+        one.up()
+        target = {**fleet.inputs["targetCapacitySpecification"], "onDemandTargetCapacity": 1, "spotTargetCapacity": 3}
+        one.store.put([replace(fleet, inputs={**fleet.inputs, "targetCapacitySpecification": target})])
+        one.up()
+
+        assert [row.id for row in one.alive() if row.type == FLEET] == [fleet.id]
+
+
+def test_a_bucket_that_holds_something_stays_and_nothing_else_goes_on_costing(pulumi: EngineRunner) -> None:
+    with life(pulumi, "a100-spot", "full") as one:
+        one.up()
+        bucket = next(row for row in one.alive() if row.type == BUCKET and not row.inputs["forceDestroy"])
+        one.store.put([Row(type=OBJECT, id="kept", inputs={"bucket": bucket.id, "key": "runs/a/manifest.json"})])
+
+        failed = one("down", "--yes", check=False)
+
+        assert failed.returncode == 1
+        assert f"BucketNotEmpty: {bucket.id} still holds runs/a/manifest.json" in failed.stderr
+        assert f"`gpufleet down full` goes on from here; still there:\n{BUCKET} {bucket.id}" in failed.stderr
+        assert [row.type for row in one.alive() if row.type not in {BUCKET, OBJECT, "aws:kms/key:Key"}] == []
 
 
 @pytest.mark.drill

@@ -2,7 +2,8 @@
 
 Sources: EC2 API, CreateFleet (min_target_capacity and the single-zone, single-type options are for `instant` alone and
 are what makes it all or nothing; a fleet leaves its instances running unless told to end them) and ModifyFleet (for
-`maintain` alone: another size of an instant fleet is another fleet, which needs the place of the first).
+`maintain` alone: another size of an instant fleet is another fleet, which needs the place of the first). The provider's
+own ways: hashicorp/terraform-provider-aws, internal/service/ec2/ec2_fleet.go.
 """
 
 from __future__ import annotations
@@ -32,6 +33,16 @@ ONCE = ResourceOptions(
     delete_before_replace=True,
 )
 
+KEPT = ResourceOptions(  # how `ops` divides it where spot does not come; the provider would replace the fleet for it
+    ignore_changes=[
+        "targetCapacitySpecification.onDemandTargetCapacity",
+        "targetCapacitySpecification.spotTargetCapacity",
+    ],
+)
+# Over its zones, each a pool of its one type. Of the strategies that weigh capacity the provider reads back 0 pools and
+# wants 1, its default: it would replace the fleet with each `up`, and what an ignored 0 becomes its own check refuses.
+STRATEGY = "diversified"
+
 
 def fleet(
     name: str,
@@ -42,8 +53,7 @@ def fleet(
     opts: ResourceOptions,
 ) -> ec2.Fleet:
     """The fleet; its instances end with it."""
-    if gang.fleet_type == "instant":
-        opts = ResourceOptions.merge(opts, ONCE)
+    opts = ResourceOptions.merge(opts, ONCE if gang.fleet_type == "instant" else KEPT)
     return ec2.Fleet(
         name,
         type=gang.fleet_type,
@@ -75,7 +85,7 @@ def _override(plan: AwsGroupPlan, subnet: Input[str]) -> FleetLaunchTemplateConf
 
 def _spot(market: Spot, gang: Gang) -> FleetSpotOptionsArgsDict:
     options: FleetSpotOptionsArgsDict = {
-        "allocation_strategy": market.strategy,
+        "allocation_strategy": STRATEGY,
         "instance_interruption_behavior": market.interruption,
     }
     if gang.fleet_type == "instant":

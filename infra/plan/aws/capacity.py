@@ -21,9 +21,8 @@ class Spot:
     """Spare capacity at a price that moves, taken back with two minutes' notice.
 
     max_price_usd_per_hour: of one node, None for the on-demand price. fallback: what to buy where there is no spot
-    capacity (a gang: `up` buys it instead; an elastic group: its `least` nodes), None to wait. strategy: the fleet's
-    `priceCapacityOptimized`, the scaling group's `price-capacity-optimized`. interruption, request: the only pair that
-    a placement group allows.
+    capacity (a gang: `up` buys it instead; an elastic group: its `least` nodes), None to wait. strategy: of a scaling
+    group. interruption, request: the only pair that a placement group allows.
     """
 
     kind: Literal["spot"] = "spot"

@@ -208,6 +208,8 @@ EC2 = {
             "onDemandOptions",
             "replaceUnhealthyInstances",
             "spotOptions",
+            "targetCapacitySpecification.onDemandTargetCapacity",
+            "targetCapacitySpecification.spotTargetCapacity",
             "terminateInstancesWithExpiration",
             "type",
             "validFrom",

@@ -11,8 +11,9 @@ from cloud_provider.store import Row
 from cloud_provider.wire import Value
 from pulumi.runtime.rpc import UNKNOWN
 
-from aws_cloud import images
+from aws_cloud import fleets, images
 from aws_cloud.cloud import KINDS, Cloud
+from aws_cloud.kinds_ec2 import FLEET
 from aws_cloud.kinds_services import BUCKET, NODE_GROUP, SCALING_GROUP
 
 PARAMETER = "aws:ssm/getParameter:getParameter"
@@ -45,6 +46,15 @@ class Aws(Provider):
             return {**self.default_tags, **own}
         return {tag["key"]: tag["value"] for tag in own}
 
+    def refused(self, type_: str, inputs: Value) -> list[str]:
+        return fleets.problems(inputs) if type_ == FLEET else []
+
+    def completed(self, type_: str, inputs: Value) -> Value:
+        return fleets.stated(inputs) if type_ == FLEET else inputs
+
+    def compared(self, type_: str, have: Value, inputs: Value) -> Value:
+        return fleets.wanted(have, inputs) if type_ == FLEET else inputs
+
     def expected(self, type_: str, inputs: Value) -> Value:
         """What a preview knows of a resource: its inputs and its tags."""
         if not arguments.taggable(type_):
@@ -54,11 +64,12 @@ class Aws(Provider):
 
     def properties(self, row: Row, inputs: Mapping[str, Any]) -> Value:
         """The whole resource. Of its tags, those are its own that are no defaults, or that its inputs name too."""
+        told = fleets.told(row.properties) if row.type == FLEET else row.properties
         if not arguments.taggable(row.type):
-            return row.properties
+            return told
         stated = inputs.get("tags") or {}
         own = {key: tag for key, tag in row.tags.items() if key in stated or self.default_tags.get(key) != tag}
-        return {**row.properties, "tags": own, "tagsAll": row.tags}
+        return {**told, "tags": own, "tagsAll": row.tags}
 
 
 if __name__ == "__main__":

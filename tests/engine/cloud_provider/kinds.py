@@ -16,7 +16,7 @@ class Kind:
     id: as the provider gives it. imports: by what it can be imported, where that is not the id. arn: as the tagging API
     names it, empty where it cannot be tagged. outputs: what the cloud adds; an input of the name wins.
     named: the argument for which the provider makes a name up. unique: arguments that no two may share, and AWS's word
-    when they do. fixed: arguments whose change makes a new resource.
+    when they do. fixed: arguments whose change makes a new resource, such as `a` or `a.b`.
     part_of: the argument that names what it goes with when that is deleted. free: may be deleted while others use it.
     ghost: the state in which AWS goes on showing it for a while after its deletion.
     untold: arguments that no API tells, so that an import does not bring them. region: where it lives, if not here.

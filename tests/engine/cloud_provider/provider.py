@@ -25,7 +25,7 @@ from cloud_provider import arguments
 from cloud_provider.faults import Faults
 from cloud_provider.kinds import Kind, Refused
 from cloud_provider.store import Row, Store
-from cloud_provider.wire import Value, abort, checked, difference, half_made, parsed, plain, wire
+from cloud_provider.wire import Value, abort, checked, difference, half_made, ignoring, parsed, plain, wire
 
 DEFAULTS = "__defaults"  # the bridge's list of arguments that it chose itself
 THREADS = 16
@@ -100,21 +100,24 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self.store.called("check", type_)
         if type_ not in self.kinds:
             return checked(new, [self._stranger(type_)])
-        wrong = arguments.problems(type_, new)
+        wrong = arguments.problems(type_, new) or self.refused(type_, new)
         named = self.kinds[type_].named
         if named and new.get(named) is None and not wrong:
             kept = old.get(named) if named in old.get(DEFAULTS, []) else None
             new[named] = kept or self._name(type_, request)
             new[DEFAULTS] = [named]
-        return checked(new, wrong)
+        return checked(self.completed(type_, new), wrong)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_ = _type(request.urn)
         self.store.called("diff", type_, request.id)
         have, had, new = plain(request.olds), plain(request.old_inputs), plain(request.news)
+        new = ignoring(self.compared(type_, have, new), have, request.ignoreChanges)
         names = ({*new} | {*had}) - {DEFAULTS}
-        changed = sorted(name for name in names if new.get(name) != (have if name in new else had).get(name))
-        return difference(changed, [name for name in changed if name in self.kinds[type_].fixed])
+        was = {name: (have if name in new else had).get(name) for name in names}
+        changed = sorted(name for name in names if new.get(name) != was[name])
+        fixed = {path.partition(".")[0] for path in self.kinds[type_].fixed if _at(was, path) != _at(new, path)}
+        return difference(changed, [name for name in changed if name in fixed])
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         type_, inputs = _type(request.urn), plain(request.properties)
@@ -195,6 +198,18 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """All tags that a resource will have."""
         return dict(inputs.get("tags") or {}) if arguments.taggable(type_) else {}
 
+    def refused(self, type_: str, inputs: Value) -> list[str]:
+        """What the provider refuses beside what the SDK's types say, a line each."""
+        return []
+
+    def completed(self, type_: str, inputs: Value) -> Value:
+        """The arguments with the provider's own."""
+        return inputs
+
+    def compared(self, type_: str, have: Value, inputs: Value) -> Value:
+        """The arguments as they are compared with what there is."""
+        return inputs
+
     def expected(self, type_: str, inputs: Value) -> Value:
         """What a preview knows of a resource."""
         return inputs
@@ -224,10 +239,23 @@ def _own(inputs: Mapping[str, Any]) -> Value:
 
 def _renewed(inputs: Value, properties: Value) -> Value:
     """Old inputs with the cloud's present values; a name that has changed was not made up any more."""
-    now = {key: properties.get(key) for key in inputs if key != DEFAULTS}
+    now = {key: _known(inputs[key], properties.get(key)) for key in inputs if key != DEFAULTS}
     still = [name for name in inputs.get(DEFAULTS, []) if now.get(name) == inputs.get(name)]
     kept = {key: value for key, value in now.items() if value is not None}
     return {**kept, DEFAULTS: still} if DEFAULTS in inputs else kept
+
+
+def _at(values: Any, path: str) -> Any:
+    for name in path.split("."):
+        values = (values or {}).get(name)
+    return values
+
+
+def _known(stated: Any, now: Any) -> Any:
+    """A value as it is now, of a block only what was stated: a refresh adds no arguments."""
+    if not (isinstance(stated, dict) and isinstance(now, dict)):
+        return now
+    return {key: _known(value, now[key]) for key, value in stated.items() if key in now}
 
 
 def _type(urn: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, cast
 
 import grpc
@@ -54,6 +54,16 @@ def difference(changed: list[str], replaced: list[str]) -> Any:
         },
         hasDetailedDiff=True,
     )
+
+
+def ignoring(wanted: Mapping[str, Any], have: Mapping[str, Any], paths: Iterable[str]) -> Value:
+    """What is wanted, but at these paths what there is, whether the program states it or not."""
+    for path in paths:
+        name, _, rest = path.partition(".")
+        if name in have:
+            there = ignoring(wanted.get(name, {}), have[name], [rest]) if rest else have[name]
+            wanted = {**wanted, name: there}
+    return dict(wanted)
 
 
 def checked(inputs: Value, wrong: list[str]) -> Any:

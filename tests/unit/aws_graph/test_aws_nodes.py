@@ -72,7 +72,7 @@ def test_a_spot_gang_is_capped_refilled_and_ends_with_the_stack(graph_of: Render
 
     assert (fleet["type"], fleet["replaceUnhealthyInstances"]) == ("maintain", True)
     assert fleet["spotOptions"] == {
-        "allocationStrategy": "price-capacity-optimized",
+        "allocationStrategy": "diversified",
         "instanceInterruptionBehavior": "terminate",
     }
     assert [one["maxPrice"] for one in fleet["launchTemplateConfigs"][0]["overrides"]] == ["14"]
@@ -94,6 +94,13 @@ def test_an_on_demand_gang_is_all_or_nothing(graph_of: Rendered) -> None:
 def test_another_size_of_an_instant_fleet_is_another_fleet(graph_of: Rendered) -> None:
     assert "targetCapacitySpecification.totalTargetCapacity" in the(graph_of("fabric"), "Fleet").replaced_on
     assert the(graph_of("spot"), "Fleet").replaced_on == ()
+
+
+def test_the_division_of_a_spot_gang_is_not_the_program_s(graph_of: Rendered) -> None:
+    assert the(graph_of("spot"), "Fleet").ignores == (
+        "targetCapacitySpecification.onDemandTargetCapacity",
+        "targetCapacitySpecification.spotTargetCapacity",
+    )
 
 
 def test_a_spot_gang_stands_in_a_group_of_its_own(graph_of: Rendered) -> None:
