@@ -55,6 +55,7 @@ def test_an_upgrade_leaves_a_node_at_work_that_has_it_all(node: GpuMachine) -> N
 
     again = node.play("upgrade.yml", handover=locked(node, NOW))
     at_work = node.run(f"kill {job} && echo yes", fails=True)
+    node.computes()
 
     assert (again.code, again.changed) == (0, 0), again.output
     assert at_work == "yes"
@@ -103,6 +104,7 @@ def test_a_job_is_asked_to_leave_before_the_node_is_changed(node: GpuMachine) ->
     node.computes(job)
 
     drained = node.play("drain.yml")
+    node.computes()
 
     assert drained.code == 0, drained.output
     assert node.run(f"test -e /proc/{job} || echo gone") == "gone"
@@ -116,6 +118,7 @@ def test_a_job_that_does_not_leave_keeps_the_node_as_it_is(node: GpuMachine) -> 
     refused = node.play("upgrade.yml", handover=locked(node, NEXT), drain_seconds=3)
     taken = node.play("reset.yml", reset_confirmed="gpus")
     node.run(f"kill -9 {job}")
+    node.computes()
 
     assert f"process {job} still computes on a GPU after 3" in refused.output
     assert f"busy: process {job} computes on a GPU" in taken.output

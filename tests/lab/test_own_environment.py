@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ssh_hosts import Played, Site, make_lock
 
-pytestmark = pytest.mark.drill
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
 
 def play(site: Site, torch: Path, tensorflow: Path) -> Played:
