@@ -115,6 +115,7 @@ def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, s
         assert one.alive() == []
 
 
+@pytest.mark.timeout(900)
 def test_a_gang_on_spot_stays_through_an_up_even_with_a_part_on_demand(pulumi: EngineRunner) -> None:
     with life(pulumi, "a100-spot", "kept") as one:
         one.up()

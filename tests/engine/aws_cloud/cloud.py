@@ -111,6 +111,8 @@ class Cloud:
                         self.store.put([machines.filled_up(self.store, row)])
 
     def _parts(self, row: Row) -> Iterator[Row]:
+        if KINDS[row.type].part_of:  # a part has none, and a bucket's setting has the bucket's id
+            return
         for other in self.store.rows("instr(inputs, ?)", row.id):
             kind = KINDS[other.type]
             if kind.part_of and other.inputs.get(kind.part_of) in {row.id, row.arn}:
