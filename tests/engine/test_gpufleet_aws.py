@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from aws_cloud.answers_offers import BLOCK_OFFERING
-from aws_cloud.kinds_ec2 import BLOCK, FLEET, INSTANCE, VOLUME
+from aws_cloud.kinds_ec2 import BLOCK, FLEET, INSTANCE, VOLUME, VPC
 from aws_cloud.kinds_services import BUCKET, OBJECT
 from aws_life import life, life_of, shipped_cluster
 from cloud_life import Life
@@ -128,18 +128,22 @@ def test_a_gang_on_spot_stays_through_an_up_even_with_a_part_on_demand(pulumi: E
         assert [row.id for row in one.alive() if row.type == FLEET] == [fleet.id]
 
 
-def test_a_bucket_that_holds_something_stays_and_nothing_else_goes_on_costing(pulumi: EngineRunner) -> None:
+def test_what_aws_does_not_let_go_keeps_nothing_that_costs(pulumi: EngineRunner) -> None:
+    target = "aws:cloudwatch/eventTarget:EventTarget"
     with life(pulumi, "a100-spot", "full") as one:
         one.up()
         bucket = next(row for row in one.alive() if row.type == BUCKET and not row.inputs["forceDestroy"])
         one.store.put([Row(type=OBJECT, id="kept", inputs={"bucket": bucket.id, "key": "runs/a/manifest.json"})])
 
-        failed = one("down", "--yes", check=False)
+        failed = one("down", "--yes", check=False, AWS_CLOUD_FAULTS=f"fail:{target}")
 
         assert failed.returncode == 1
+        assert "UnauthorizedOperation" in failed.stderr  # a target is among the first to go, the bucket among the last
         assert f"BucketNotEmpty: {bucket.id} still holds runs/a/manifest.json" in failed.stderr
-        assert f"`gpufleet down full` goes on from here; still there:\n{BUCKET} {bucket.id}" in failed.stderr
-        assert [row.type for row in one.alive() if row.type not in {BUCKET, OBJECT, "aws:kms/key:Key"}] == []
+        still = failed.stderr.partition("`gpufleet down full` goes on from here; still there:\n")[2].split()
+        assert {target, BUCKET, bucket.id} <= {*still}
+        free = {VPC, "aws:kms/key:Key", "aws:cloudwatch/eventRule:EventRule", "aws:sqs/queue:Queue"}
+        assert {row.type for row in one.alive()} - free == {target, BUCKET, OBJECT}
 
 
 @pytest.mark.drill
