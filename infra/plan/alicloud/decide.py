@@ -26,7 +26,6 @@ QUEUE_SECONDS = 3600  # an announcement of five minutes is of no use an hour lat
 LEAVING_USD_PER_GB, FREE_GB = 0.09, 100
 BYTES_PER_GIB, BYTES_PER_GB = 2**30, 10**9
 
-
 # CloudMonitor User Guide, "System events": ECS.
 INTERRUPTION = EventPlan(name="spot-interruption", product="ECS", names=("Instance:PreemptibleInstanceInterruption",))
 STATES = EventPlan(name="state-change", product="ECS", names=("Instance:StateChange",))
