@@ -58,7 +58,7 @@ def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, undist
         ranks = job.ranks()
         os.kill(chance.choice(ranks), signal.SIGKILL)
         job.until(lambda before=ranks: set(job.ranks()).isdisjoint(before))
-    code, said = job.end(600)
+    code, said = job.end()
 
     assert code == 0, said
     assert said.count("was killed by SIGKILL; starting again") == KILLS
@@ -84,7 +84,7 @@ def test_either_node_may_be_lost_and_replaced(launch: Launchers, undisturbed: st
         new_steps(nodes[0], 2 * INTERVAL)
         nodes.append(node())
 
-    assert [job.end(600)[0] for job in nodes] == [0, 0]
+    assert [job.end()[0] for job in nodes] == [0, 0]
     assert nodes[0].steps() == list(range(1, STEPS + 1))
     assert nodes[0].result()["digest"] == undisturbed
     server.kill()

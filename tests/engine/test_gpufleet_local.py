@@ -105,7 +105,7 @@ def test_taking_down_what_is_not_up_is_no_error(gpufleet: Gpufleet) -> None:
 def test_ctrl_c_while_nodes_are_made_leaves_a_state_that_up_goes_on_from(gpufleet: Gpufleet) -> None:
     site = gpufleet.root / ".gpufleet" / "local" / STACK
     command = gpufleet.start("up", STACK)
-    until(lambda: site.exists() or command.poll() is not None, seconds=60)
+    until(lambda: site.exists() or command.poll() is not None)
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
 
@@ -138,7 +138,7 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     command = gpufleet.start("train", gpufleet.job(100_000), "--stack", STACK)
     run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-1"
     events = run / "events.jsonl"
-    until(lambda: events.exists() and '"step"' in events.read_text(), seconds=180)
+    until(lambda: events.exists() and '"step"' in events.read_text())
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
@@ -187,7 +187,7 @@ def test_down_leaves_no_process_no_file_and_no_mount(gpufleet: Gpufleet) -> None
 
     assert answer.returncode == 0, answer.stderr
     assert "nothing left behind" in answer.stdout
-    until(lambda: not traces(gpufleet.root), seconds=10)  # Ansible's shared connections end by themselves
+    until(lambda: not traces(gpufleet.root))  # Ansible's shared connections end by themselves
 
 
 @pytest.mark.drill
@@ -205,7 +205,7 @@ def test_ctrl_c_in_any_phase_is_one_line_and_down_takes_all_away(
     if command[0] == "down":
         gpufleet.json("up", STACK)
     started = gpufleet.start(*command)
-    until(lambda: runs(gpufleet.root, work) or started.poll() is not None, seconds=120)
+    until(lambda: runs(gpufleet.root, work) or started.poll() is not None)
     started.send_signal(signal.SIGINT)
     _, complained = started.communicate()
 
@@ -215,4 +215,4 @@ def test_ctrl_c_in_any_phase_is_one_line_and_down_takes_all_away(
     assert [line.partition(":")[0] for line in complained.splitlines()][-1] == "interrupted"
     assert "Traceback" not in complained
     assert answer.returncode == 0, answer.stderr
-    until(lambda: not traces(gpufleet.root), seconds=10)
+    until(lambda: not traces(gpufleet.root))

@@ -77,7 +77,7 @@ def objects() -> Iterator[tuple[str, Any]]:
     url = f"http://127.0.0.1:{port}"
     client: Any = boto3.client("s3", endpoint_url=url, **KEYS)  # pyright: ignore[reportArgumentType]
     try:
-        until(lambda: answers(client), seconds=60)
+        until(lambda: answers(client))
         yield url, client
     finally:
         server.kill()

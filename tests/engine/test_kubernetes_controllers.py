@@ -65,8 +65,8 @@ def test_a_trainjob_becomes_a_jobset_a_job_and_four_pods_and_its_result_is_fetch
     api = life.cluster.api
     owner = api.find(*JOBSET, "smoke-1", "research")["metadata"]["ownerReferences"][0]
     assert (owner["kind"], owner["name"]) == ("TrainJob", "smoke-1")
-    until(lambda: api.find("batch/v1", "Job", "smoke-1-node-0", "research")["status"].get("succeeded") == 4, seconds=60)
-    until(lambda: "Complete" in conditions(life, TRAINJOB, "smoke-1"), seconds=60)
+    until(lambda: api.find("batch/v1", "Job", "smoke-1-node-0", "research")["status"].get("succeeded") == 4)
+    until(lambda: "Complete" in conditions(life, TRAINJOB, "smoke-1"))
     assert placed(life, "smoke-1") == {0, 1, 2, 3}
 
 
@@ -87,5 +87,5 @@ def test_the_pods_of_a_trainjob_are_what_the_plan_says(life: Life) -> None:
 def test_a_jobset_is_followed_to_its_result_too(life: Life) -> None:
     assert trained(life, "smoke-2", "jobset")["steps"] == 4
 
-    until(lambda: "Completed" in conditions(life, JOBSET, "smoke-2"), seconds=60)
+    until(lambda: "Completed" in conditions(life, JOBSET, "smoke-2"))
     assert placed(life, "smoke-2") == {0, 1, 2, 3}

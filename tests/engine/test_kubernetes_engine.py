@@ -114,7 +114,7 @@ def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
     run = life.pulumi.root / ".gpufleet" / "runs" / STACK / "smoke-1"
     assert json.loads((run / "result.json").read_text())["steps"] == 4
     api = life.cluster.api
-    until(lambda: api.find("batch/v1", "Job", "smoke-1", "research")["status"].get("succeeded") == 4, seconds=60)
+    until(lambda: api.find("batch/v1", "Job", "smoke-1", "research")["status"].get("succeeded") == 4)
     pods = api.call("GET", "/api/v1/namespaces/research/pods")["items"]
     assert {pod["spec"]["nodeName"] for pod in pods} <= {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}
     assert len({pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in pods}) == 4

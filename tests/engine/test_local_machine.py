@@ -123,7 +123,7 @@ def test_destroy_leaves_nothing_also_of_an_up_that_was_killed(pulumi: EngineRunn
     pulumi("cancel", "--yes", STACK)
     pulumi.destroy(STACK)
 
-    until(lambda: traces(pulumi.root) == before, seconds=5)
+    until(lambda: traces(pulumi.root) == before)
 
 
 def take_away(runner: int) -> None:

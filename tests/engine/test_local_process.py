@@ -200,7 +200,7 @@ def test_destroy_leaves_nothing_and_can_be_said_twice(cluster: Rehearsal, pulumi
         until(lambda: sum("sleep 600" in line for line in sweep.left_behind(cluster.place)) > 1)
 
         cluster.is_gone()
-        session.wait(10)
+        session.wait()
 
     pulumi.destroy(STACK)
     assert traces(pulumi.root) == before
@@ -226,7 +226,7 @@ def test_an_up_that_was_killed_in_a_create_leaves_nothing_after_cancel_and_destr
     pulumi("cancel", "--yes", STACK)
     pulumi.destroy(STACK)
 
-    until(lambda: traces(pulumi.root) == before, seconds=5)
+    until(lambda: traces(pulumi.root) == before)
 
 
 def test_ctrl_c_leaves_a_whole_state_that_destroy_can_work_with(cluster: Rehearsal, pulumi: EngineRunner) -> None:
@@ -237,7 +237,7 @@ def test_ctrl_c_leaves_a_whole_state_that_destroy_can_work_with(cluster: Rehears
     pulumi.stop(signal.SIGINT, lambda: any(cluster.place.glob("nodes/*/sshd/host_key")), *UP)
     pulumi.destroy(STACK)
 
-    until(lambda: traces(pulumi.root) == before, seconds=5)
+    until(lambda: traces(pulumi.root) == before)
 
 
 @pytest.mark.drill
@@ -259,4 +259,4 @@ def test_an_up_that_was_killed_at_any_time_can_be_gone_on_with_or_taken_down(
         until(lambda: sum(line.startswith("process") for line in sweep.left_behind(cluster.place)) == 3)
     pulumi.destroy(STACK)
 
-    until(lambda: traces(pulumi.root) == before, seconds=5)
+    until(lambda: traces(pulumi.root) == before)

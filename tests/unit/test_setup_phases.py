@@ -157,5 +157,5 @@ def test_an_interrupted_set_up_says_one_line_and_exits_130(tmp_path: Path, numbe
     while run.stdout.readline() != "here\n":
         assert run.poll() is None
     os.kill(run.pid, number)
-    _, said = run.communicate(timeout=10)
+    _, said = run.communicate()
     assert (run.returncode, said) == (130, "set-up interrupted: run it again to go on\n")
