@@ -25,7 +25,9 @@ def build(wanted: Sgd | AdamW | Muon, model: nn.Module) -> torch.optim.Optimizer
 
 
 def by_decay(parameters: list[nn.Parameter], decay: float) -> list[dict[str, Any]]:
-    """One group of the parameters that decay and one of those that do not, empty ones left out."""
+    """One group of the parameters that decay and one of those that do not, empty ones left out: each takes time."""
+    if not decay:
+        return [{"params": parameters, "weight_decay": decay}]
     matrices, vectors = [p for p in parameters if p.ndim > 1], [p for p in parameters if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]

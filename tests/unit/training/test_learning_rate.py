@@ -23,3 +23,9 @@ def test_optimizers_are_fused_and_weight_decay_spares_biases(wanted: Sgd | AdamW
 
     assert all(group["fused"] for group in groups)
     assert [(group["params"][0].ndim, group["weight_decay"]) for group in groups] == [(2, 0.1), (1, 0.0)]
+
+
+def test_without_weight_decay_all_parameters_are_one_group():
+    (group,) = build(AdamW(lr=0.1), nn.Linear(3, 2)).param_groups
+
+    assert len(group["params"]) == 2
