@@ -22,7 +22,7 @@ from training.checkpoint.manifest import MANIFEST, Damaged, read, read_manifest
 from training.checkpoint.store import Store
 from training.checkpoint.tensorfile import Written
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 FLIPS, CUTS, KILLS, PICKLES = 1000, 500, 200, 25
 FILE = "rank-0.safetensors"

@@ -138,7 +138,6 @@ CAMPAIGNS = {  # the numbers are of resources
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("cloud", CAMPAIGNS)
 def test_a_killed_deployment_leaves_neither_duplicates_nor_orphans(

@@ -15,7 +15,7 @@ from training.dist import agreement
 from training.loop import train
 from training.result import Result
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 WORLDS = (1, 2, 3, 4)
 WORKERS = (0, 2)

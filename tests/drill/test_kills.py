@@ -16,7 +16,7 @@ from launched import Launched, Launchers, launchers  # pyright: ignore[reportMis
 from training.config import load
 from training.loop import train
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 KILLS = 16
 STEPS = 1500

@@ -30,7 +30,6 @@ WITHOUT = [tool for tool in (*machine.TOOLS, "gpg", "nft") if not shutil.which(t
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="machines need root"),
     pytest.mark.skipif(bool(WITHOUT), reason=f"not installed: {', '.join(WITHOUT)}"),
-    pytest.mark.timeout(900),
     pytest.mark.drill,
 ]
 

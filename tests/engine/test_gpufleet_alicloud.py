@@ -92,7 +92,6 @@ def test_down_leaves_an_empty_cloud_even_without_a_state(scc: Life) -> None:
     assert scc.alive() == []
 
 
-@pytest.mark.timeout(900)
 def test_an_assurance_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: EngineRunner) -> None:
     asked = shipped_cluster("aliyun-a100")
     sentence = "buy an elasticity assurance for trainer for 3 months, never refunded"

@@ -103,7 +103,6 @@ def test_down_names_what_it_ends_and_leaves_an_empty_cloud_even_without_a_state(
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("shipped", ["a100-spot", "inference-g6"])
 def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, shipped: str) -> None:
     with life(pulumi, shipped, f"swept-{shipped}") as one:
@@ -115,7 +114,6 @@ def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, s
         assert one.alive() == []
 
 
-@pytest.mark.timeout(900)
 def test_a_gang_on_spot_stays_through_an_up_even_with_a_part_on_demand(pulumi: EngineRunner) -> None:
     with life(pulumi, "a100-spot", "kept") as one:
         one.up()
@@ -147,7 +145,6 @@ def test_what_aws_does_not_let_go_keeps_nothing_that_costs(pulumi: EngineRunner)
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(900)
 def test_a_block_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: EngineRunner) -> None:
     sentence = f"buy {BLOCK_OFFERING} for at most 40000 USD, never refunded"
     bought = {"offering": BLOCK_OFFERING, "hours": 48, "usd_at_most": 40000, "confirm": sentence}

@@ -20,7 +20,6 @@ ABSENT = [tool for tool in machine.TOOLS if not shutil.which(tool)]
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="machines need root"),
     pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}"),
-    pytest.mark.timeout(600),  # the first run builds the base tree
 ]
 
 STACK = "machines"

@@ -241,7 +241,6 @@ def test_ctrl_c_leaves_a_whole_state_that_destroy_can_work_with(cluster: Rehears
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(20))
 def test_an_up_that_was_killed_at_any_time_can_be_gone_on_with_or_taken_down(
     cluster: Rehearsal, pulumi: EngineRunner, seed: int

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 ROCE = Hardware(model="t4", gpu="T4", count=0, distribution="debian12", fabric="roce", cards=("mlx5_0",))
 HEAD = Hardware(model="t4", gpu="T4", count=0, distribution="debian12")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 # Variables that people keep secrets in, of this project's roles and of their own, next to what the roles read.

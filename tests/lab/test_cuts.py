@@ -10,7 +10,7 @@ from gpu_machines import Boot, GpuMachine, Hardware
 
 from infra.clouds.local.site import MACHINE_USER
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 MACHINES, ROUNDS = 4, 5

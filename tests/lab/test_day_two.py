@@ -9,7 +9,7 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from nvidia_packages import NEXT_KERNEL
 
-pytestmark = [pytest.mark.drill, pytest.mark.in_order, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.drill, pytest.mark.in_order]
 
 A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debian12")
 OLD, NOW, NEXT = "580.126.20", "580.178.04", "595.91.07"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 MACHINES = (
     Hardware(model="h100", gpu="H100-SXM5-80GB", count=8, distribution="debian13"),

@@ -15,7 +15,7 @@ from gpu_machines import GATEWAY, PORT, Boot, GpuMachine, Hardware
 from nvidia_packages import cuda as packages
 from ssh_hosts import Played
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 DRIVER, AUTOMATIC = "580.178.04", "/etc/dnf/automatic.conf"
 A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="rhel9")

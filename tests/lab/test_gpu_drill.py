@@ -30,7 +30,7 @@ from ssh_hosts import Played
 
 from infra.clouds.local.site import MACHINE_USER
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 NEW = "595.91.07"
 SEED = 20261122

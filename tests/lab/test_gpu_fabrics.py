@@ -8,7 +8,7 @@ import pytest
 from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 FABRICS = [SCENARIOS["h100-efa"], SCENARIOS["ebmgn7ex-erdma"]]
 LEFT = {"efa": "/opt/amazon/efa/bin/fi_info", "erdma": "/usr/bin/eadm"}

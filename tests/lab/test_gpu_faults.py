@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 A100 = Hardware(model="a100", gpu="A100-SXM4-80GB", count=8, distribution="debian12")
 DRIVER, OLD = "580.178.04", "580.126.20"

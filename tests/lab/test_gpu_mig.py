@@ -8,7 +8,7 @@ import pytest
 from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 CUT = SCENARIOS["mig"]
 

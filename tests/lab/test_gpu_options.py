@@ -19,7 +19,7 @@ from ssh_hosts import Played, make_lock
 
 from infra.handover import Storage
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 OSSFS = "2.0.7"
 OSSFS_SHA256 = hashlib.sha256(nvidia_packages.ossfs(OSSFS).deb()).hexdigest()

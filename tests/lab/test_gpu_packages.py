@@ -12,7 +12,7 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from repositories import fill
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.drill
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 HELD_SECONDS = 10  # after the play has asked for them

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.drill
 
 T4 = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"

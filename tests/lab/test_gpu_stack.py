@@ -12,8 +12,6 @@ from ssh_hosts import Played
 
 from infra.clouds.local.site import MACHINE_USER
 
-pytestmark = pytest.mark.timeout(900)
-
 PAGE = Path(__file__).parents[2] / "docs/gpu-node.md"
 LAB_ONLY = ("/etc/ssh/sshd_config.d/gpufleet.conf",)  # what boots a machine of the lab
 DRIVER = "580.178.04"

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from gpu_machines import CIDR, Boot, GpuMachine, Hardware
 
-pytestmark = pytest.mark.timeout(3600)
-
 HEAD = Hardware(model="t4", gpu="T4", count=1, distribution="debian12")
 SETTINGS = ("/etc/ssh/sshd_config.d/00-gpufleet.conf", "/etc/gpufleet/firewall.nft")
 REVERT_SECONDS = 12

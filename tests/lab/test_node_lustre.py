@@ -13,7 +13,7 @@ from ssh_hosts import Played
 from infra.clouds.local.site import MACHINE_USER
 from infra.handover import Storage
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 FILES = Storage(
     name="files",

@@ -14,7 +14,7 @@ from ssh_hosts import Played
 from infra.handover import Disks, Storage
 from infra.plan.volumes import scratch
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 SCRATCH = scratch(disks=2, disk_gb=1000)
 KEPT = Disks(name="kept", mount="/kept", file_system="xfs", count=1, devices=("/dev/sdf",), encrypted=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ssh_hosts import Played, Site, make_lock
 
-pytestmark = [pytest.mark.drill, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.drill
 
 
 def play(site: Site, torch: Path, tensorflow: Path) -> Played:

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 MANAGER, APPLY = "gpufleet-tests", "application/apply-patch+yaml"
-GONE_SECONDS = 30.0
+GONE_SECONDS = 300.0
 Object = Mapping[str, Any]
 
 

@@ -18,7 +18,7 @@ from kubernetes_cluster.api import Api, Refused
 from kubernetes_cluster.kubelet import Kubelet
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-READY_SECONDS = 60.0
+READY_SECONDS = 300.0
 P4D = {"cpu": "96", "memory": "1152Gi", "pods": "110", "hugepages-2Mi": "20Gi"}
 
 

@@ -17,7 +17,6 @@ import yaml
 
 from kubernetes_cluster.control_plane import ControlPlane, free_ports, programs
 
-READY_SECONDS = 60.0
 GROUPS = {"jobset": "config.jobset.x-k8s.io", "trainer": "config.trainer.kubeflow.org"}
 CERTIFICATES = {"jobset": "internalCertManagement", "trainer": "certManagement"}
 
@@ -81,13 +80,11 @@ def _webhooks(file: Path, name: str, port: int, authority: Path) -> Iterator[dic
 
 
 def _wait(health: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    limit = time.monotonic() + READY_SECONDS
     while True:
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{health}/readyz", timeout=5).close()
         except OSError:
             assert process.poll() is None, log.read_text()[-2000:]
-            assert time.monotonic() < limit, log.read_text()[-2000:]
             time.sleep(0.2)
         else:
             return
