@@ -111,6 +111,7 @@ class GpuMachine:
             "nvidia_sources_cuda_key": cuda.fingerprint,
             "nvidia_sources_toolkit_key": toolkit.fingerprint,
             **({"nvidia_driver_may_reboot": True} if playbook == "gpu_node.yml" else {}),
+            "verify_disks": "{{ {gpufleet_var: 1} if gpufleet_gpus | int > 0 else {} }}",  # all share one disk
             "efa_source": f"http://{GATEWAY}:{PORT}/installers",
             "erdma_source": f"http://{GATEWAY}:{PORT}/installers",
             "doca_ofed_source": f"http://{GATEWAY}:{PORT}/doca",
