@@ -70,11 +70,12 @@ class EngineRunner:
 
     def stop(self, number: signal.Signals, when: Callable[[], object], *arguments: str) -> None:
         """Starts a command and sends it and its process group a signal at a moment; returns when it has ended."""
-        command = self._start(arguments)
-        try:
-            until(when, command)
-        finally:
-            os.killpg(command.pid, number)
+        with self._start(arguments) as command:
+            try:
+                until(when, command)
+            finally:
+                if command.poll() is None:
+                    os.killpg(command.pid, number)
             command.communicate()
 
     def _start(self, arguments: tuple[str, ...]) -> subprocess.Popen[str]:

@@ -138,7 +138,7 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     command = gpufleet.start("train", gpufleet.job(100_000), "--stack", STACK)
     run = gpufleet.root / ".gpufleet" / "runs" / STACK / "rehearsal-1"
     events = run / "events.jsonl"
-    until(lambda: events.exists() and '"step"' in events.read_text())
+    until(lambda: events.exists() and '"step"' in events.read_text(), command)
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()

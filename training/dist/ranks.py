@@ -21,13 +21,13 @@ CHUNK_BYTES = 256 * 2**20
 class Vote:
     """Numbers on their way to all ranks; `result` is the same everywhere: of each the largest that any rank gave."""
 
-    def __init__(self, values: list[int], sent: Tensor | None = None, work: dist.Work | None = None) -> None:
-        self._values, self._sent, self._work = values, sent, work
+    def __init__(self, values: list[int] | Tensor, work: dist.Work | None = None) -> None:
+        self._values, self._work = values, work
 
     def result(self) -> list[int]:
         if self._work is not None:
             self._work.wait()
-        return self._values if self._sent is None else self._sent.tolist()
+        return self._values.tolist() if isinstance(self._values, Tensor) else self._values
 
 
 class Total:
@@ -69,11 +69,10 @@ class Ranks:
 
     def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
-        mine = [int(value) for value in values]
         if self.control is None:  # asked at every step: a tensor would cost more than all else here
-            return Vote(mine)
-        sent = torch.tensor(mine)
-        return Vote(mine, sent, dist.all_reduce(sent, dist.ReduceOp.MAX, group=self.control, async_op=True))
+            return Vote([*values])
+        mine = torch.tensor(values)
+        return Vote(mine, dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True))
 
     def total(self, values: Tensor) -> Total:
         """Starts a sum over the ranks that travels while this rank goes on; values: on the device."""
