@@ -147,7 +147,7 @@ def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, told: str, smal
 def test_muon_takes_the_matrices_inside_and_adamw_the_rest():
     model = nn.ModuleDict({"embedding": nn.Embedding(8, 4), "hidden": nn.Linear(4, 4), "classifier": nn.Linear(4, 2)})
 
-    optimizer = build(Muon(lr=0.1, adamw_lr=0.01), model)
+    optimizer = build(Muon(lr=0.1, adamw_lr=0.01, weight_decay=0.1), model)
     set_rate(optimizer, 0.05)
 
     assert isinstance(optimizer, MuonAndAdamW)
