@@ -101,13 +101,24 @@ class Choice:
 
 @dataclass(eq=False)
 class Keeper:
-    """Keeps how each test ends as soon as it has: pytest calls it, of tests that run side by side in any order."""
+    """Keeps how each test ends as soon as it has: pytest calls it, of tests that run side by side in any order.
+
+    What one failed with is told at once: the others go on for hours.
+    """
 
     record: Record
     reports: defaultdict[str, list[pytest.TestReport]] = field(default_factory=lambda: defaultdict(list))
+    terminal: pytest.TerminalReporter | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        assert isinstance(terminal, pytest.TerminalReporter)
+        self.terminal = terminal
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.reports[report.nodeid].append(report)
+        if report.failed and self.terminal:
+            self.terminal.write_line(f"\n{report.nodeid} ({report.when})\n{report.longreprtext}")
         if report.when == "teardown":
             phases = self.reports.pop(report.nodeid)
             outcomes = {each.outcome for each in phases}

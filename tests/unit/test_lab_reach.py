@@ -97,6 +97,18 @@ def test_what_failed_or_was_skipped_runs_again(lab: Lab, monkeypatch: pytest.Mon
     assert lab.run() == ["two"]
 
 
+def test_what_a_test_failed_with_is_told_while_the_others_run(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TWO", "failed")
+
+    lab.run()
+
+    meanwhile = capfd.readouterr().out.partition("= FAILURES =")[0]
+    assert "test_drills.py::test_two (call)" in meanwhile
+    assert "AssertionError" in meanwhile
+
+
 def test_all_runs_again_when_asked_and_an_interruption_of_that_is_gone_on_with(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
