@@ -26,9 +26,11 @@ class Precision:
     """The numbers of forward and backward; parameters stay fp32.
 
     compute: auto is the fastest, with the fastest memory format, in a trial of at most 3 s at the first start.
+    deterministic: only kernels that compute the same bits every time, which a GPU's fastest ones do not.
     """
 
     compute: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "fp32"
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

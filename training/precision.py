@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -21,6 +22,7 @@ class Precision:
         self.compute = compute
         if why := unsupported(compute, device):
             raise job.refusal("precision.compute", why)
+        only_exact_kernels(asked=job.precision.deterministic)
         if device.type == "cuda":
             precise = "tf32" if self.compute == "tf32" else "ieee"
             torch.backends.cuda.matmul.fp32_precision = precise
@@ -44,6 +46,17 @@ class Precision:
             nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], clip_norm)
         self.scaler.step(optimizer)
         self.scaler.update()
+
+
+def only_exact_kernels(*, asked: bool) -> None:
+    """Whether kernels whose sums have no order are left aside; where an operation has no other, torch says so.
+
+    The workspaces are those with which cuBLAS gives the same bits (its documentation, "Results Reproducibility"); it
+    reads them at its first call, and torch refuses to compute without them.
+    """
+    if asked:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(asked)
 
 
 def unsupported(compute: str, device: torch.device) -> str | None:

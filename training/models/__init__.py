@@ -15,6 +15,9 @@ from training.models.weights import freeze, load_weights
 from training.wanted import model as wanted
 
 RESNETS = {"resnet18": resnet18, "resnet50": resnet50}
+# Halved four times, 17 pixels are 2 before the last stage's stride. Of a 3 × 3 convolution that strides over a single
+# pixel oneDNN leaves the bf16 gradient partly unwritten (torch 2.15 on a CPU with AMX): it is what the memory held.
+RESNET_LEAST = 17
 
 
 def build(job: Job, data: DataSet) -> nn.Module:
@@ -41,6 +44,9 @@ def fresh(job: Job, data: DataSet) -> nn.Module:
         shape = {"channels": data.channels, "classes": data.classes}
         if isinstance(asked, wanted.Cnn):
             return Cnn(**shape, image_size=data.image_size, width=asked.width, norm=asked.norm)
+        if data.image_size < RESNET_LEAST:
+            less = f"is less than the {RESNET_LEAST} pixels that {asked.kind} needs: it would stride over single pixels"
+            raise job.refusal("data.image_size", f"{less}; model.kind = cnn takes small images")
         return RESNETS[asked.kind](**shape)
     assert isinstance(asked, wanted.TextEncoder | wanted.Gpt)
     if isinstance(asked, wanted.Gpt) == bool(data.classes):

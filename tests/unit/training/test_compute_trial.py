@@ -98,7 +98,7 @@ def test_a_batch_that_time_is_left_for_is_tried_as_a_whole(
 
 
 def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: Callable[..., Job]):
-    job = small("model={kind='resnet18'}", "precision.compute=auto")
+    job = small("model={kind='resnet18'}", "data.image_size=17", "precision.compute=auto")
     found = data.load(job)
     inputs, targets = found.training(Draw(1, 0), np.arange(2))
 

@@ -19,7 +19,7 @@ from training.objective import cross_entropy
 from training.optimizer import MuonAndAdamW, build, learning_rate, set_rate
 from training.wanted.optimizer import Muon, Sgd
 
-RESNET = "model={kind='resnet18'}"
+RESNET = "model={kind='resnet18'}", "data.image_size=32"
 
 
 def weights_of(job: Job, path: Path) -> dict[str, torch.Tensor]:
@@ -38,8 +38,8 @@ def test_a_model_starts_from_its_file(name: str, small: Callable[..., Job], tmp_
 
 def test_a_last_layer_for_other_classes_stays_fresh(small: Callable[..., Job], tmp_path: Path):
     path = tmp_path / "weights.safetensors"
-    state = weights_of(small(RESNET, "data.channels=3"), path)
-    job = small(RESNET, "data.channels=3", "data.classes=4", f"model.weights={path}")
+    state = weights_of(small(*RESNET, "data.channels=3"), path)
+    job = small(*RESNET, "data.channels=3", "data.classes=4", f"model.weights={path}")
 
     built = models.build(job, data.load(job)).state_dict()
 

@@ -3,18 +3,14 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
-import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from torch import nn
 from trained import After, Crash, CrashAt, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
 from training.loop import train
-from training.precision import Precision
 from training.report import Report, Step
 
 
@@ -178,44 +174,12 @@ def test_accumulation_equals_no_accumulation(small: Callable[..., Job]):
     [
         ("precision.compute=tf32", r"job small precision\.compute: tf32 needs a CUDA device"),
         ("data={kind='mnist5k', global_batch=5000}", r"job small data\.global_batch: is larger than the training set"),
+        ("model={kind='resnet18'}", r"job small data\.image_size: is less than the 17 pixels that resnet18 needs"),
     ],
 )
 def test_what_does_not_fit_this_machine_or_data_is_one_line(small: Callable[..., Job], override: str, told: str):
     with pytest.raises(JobError, match=told):
         train(small(override))
-
-
-@pytest.mark.parametrize(("compute", "matrices"), [("tf32", "tf32"), ("bf16", "ieee"), ("fp32", "ieee")])
-def test_matrices_are_multiplied_in_tf32_only_where_it_is_asked_for(
-    compute: str, matrices: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: True)
-    monkeypatch.setattr(torch.backends, "cuda", SimpleNamespace(matmul=SimpleNamespace(fp32_precision="none")))
-    monkeypatch.setattr(torch.backends, "cudnn", SimpleNamespace(fp32_precision="none"))
-
-    Precision(small(), torch.device("cuda"), compute)
-
-    assert {torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.fp32_precision} == {matrices}  # pyright: ignore[reportAttributeAccessIssue]
-
-
-@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
-def test_a_step_whose_fp16_gradients_overflow_is_left_out_and_the_scale_halved(
-    clip_norm: float, small: Callable[..., Job]
-):
-    precision, weight = Precision(small(), torch.device("cpu"), "fp16"), nn.Parameter(torch.ones(2))
-    optimizer = torch.optim.SGD([weight], lr=0.1)
-
-    precision.backward(weight.sum() * 1e38)
-    assert weight.grad is not None
-    assert not weight.grad.isfinite().all()
-    precision.step(optimizer, clip_norm)
-    assert (weight.tolist(), precision.scaler.get_scale()) == ([1.0, 1.0], 2.0**15)
-
-    optimizer.zero_grad()
-    precision.backward(weight.sum())
-    precision.step(optimizer, clip_norm)
-
-    assert weight.tolist() == pytest.approx([0.9, 0.9] if not clip_norm else [1 - 0.1 / 2**0.5] * 2)
 
 
 def test_what_is_built_once_is_spared_the_garbage_collector_while_the_run_lasts(small: Callable[..., Job]):
@@ -232,16 +196,6 @@ def test_what_is_built_once_is_spared_the_garbage_collector_while_the_run_lasts(
 
     assert counts.spared[-1] > before
     assert gc.get_freeze_count() == 0
-
-
-@pytest.mark.parametrize("compute", ["bf16", "tf32"])
-def test_what_a_gpu_only_emulates_is_refused(compute: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: including_emulation)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "Tesla T4")
-    told = rf"precision\.compute: {compute} needs a GPU of .* 8\.0 \(A100\) or later, which Tesla T4 is not; use fp16"
-
-    with pytest.raises(JobError, match=told):
-        Precision(small(), torch.device("cuda"), compute)
 
 
 def test_saves_by_the_clock(small: Callable[..., Job]):

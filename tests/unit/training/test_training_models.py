@@ -44,7 +44,7 @@ def test_resnet_keys_and_shapes_are_torchvisions():
 
 @pytest.mark.parametrize("model", ["kind='cnn'", "kind='cnn', norm='batch'", "kind='resnet18'"])
 def test_a_model_answers_for_every_class(model: str, small: Callable[..., Job]):
-    job = small(f"model={{{model}}}", "data.classes=5")
+    job = small(f"model={{{model}}}", "data.classes=5", "data.image_size=32")
     found = data.load(job)
 
     inputs, _ = found.evaluation(np.arange(8))
