@@ -152,6 +152,7 @@ def test_a_missing_virtual_environment_is_one_clear_line(tried: Tried) -> None:
 
 
 def test_ctrl_c_ends_a_program_in_a_long_call_quietly_and_the_lock_is_released(tried: Tried) -> None:
+    # what is interrupted is the call, so it only has to outlast the signal; it ends by itself where nobody ends it
     tried.program("import time\nprint('asleep', flush=True)\ntime.sleep(600)\n")
     run = tried.start(*UP)
     assert run.stdout is not None

@@ -79,6 +79,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     yield
     torch.use_deterministic_algorithms(False)
+    os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)  # monkeypatch gives back only one that was there
 
 
 @pytest.mark.usefixtures("kernels")
