@@ -142,7 +142,7 @@ def timed(job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, mode: Mod
     precision = Precision(job, device, mode.compute)
     model.to(memory_format=mode.memory_format)
     if inputs.ndim == 4:
-        inputs = inputs.contiguous(memory_format=mode.memory_format)
+        inputs = inputs.to(memory_format=mode.memory_format)
     wait(device)
     start = time.perf_counter()
     with precision.autocast():

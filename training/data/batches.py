@@ -56,7 +56,7 @@ class Batches:
     def part(self, step: int, indices: Indices, *, last: bool) -> Part:
         inputs, labels = self.source.training(Draw(self.seed, step), indices)
         if inputs.ndim == 4:  # images; tokens have no layout to choose
-            inputs = inputs.contiguous(memory_format=self.memory_format)
+            inputs = inputs.to(memory_format=self.memory_format)  # `contiguous` leaves one channel as it is
         return Part(inputs=inputs, labels=labels, last=last, seed=drawn(self.seed, step, int(indices[0])))
 
 

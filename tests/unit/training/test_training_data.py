@@ -118,11 +118,17 @@ def test_made_up_images_are_a_function_of_the_seed():
     assert not torch.equal(one, other)
 
 
-def batches(micro_batch: int = 0, ways: int = 1, mine: range = range(1)) -> Batches:
-    wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8)
+def batches(
+    micro_batch: int = 0,
+    ways: int = 1,
+    mine: range = range(1),
+    channels: int = 3,
+    memory_format: torch.memory_format = torch.contiguous_format,
+) -> Batches:
+    wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, channels=channels)
     job = SimpleNamespace(seed=3, data=wanted)
     source = replace(synthetic.load(wanted, 3), augment=Augment(shift=1))
-    return Batches(source, job, ways=ways, mine=mine, memory_format=torch.contiguous_format)  # pyright: ignore[reportArgumentType]
+    return Batches(source, job, ways=ways, mine=mine, memory_format=memory_format)  # pyright: ignore[reportArgumentType]
 
 
 def test_threads_prepare_the_same_batches_in_the_same_order():
@@ -170,6 +176,14 @@ def test_batches_for_a_gpu_are_made_on_a_stream_of_their_own_which_the_loops_str
 
     made = ["beside wait_stream", "beside entered", "event record", "beside left"]
     assert calls == [*made, "loop wait_event", "inputs record_stream", "labels record_stream"]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_lie_channels_last_by_their_strides_even_where_there_is_one_channel(channels: int):
+    """By the strides a convolution sees which way it is to go; of one channel any would do, and it takes the other."""
+    (part,) = batches(channels=channels, memory_format=torch.channels_last).at(0)
+
+    assert part.inputs.stride()[1:] == (1, 8 * channels, channels)
 
 
 def test_parts_hold_at_most_a_micro_batch_and_the_last_of_a_share_is_marked():
