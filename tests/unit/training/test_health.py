@@ -66,21 +66,49 @@ def test_a_run_that_diverges_ends_and_leaves_no_checkpoint_without_numbers(small
     assert max(steps, default=0) < 6
 
 
-def test_a_rank_is_watched_between_its_first_beat_and_its_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "rank-0.beat"
     monkeypatch.setenv(BEAT_FILE, str(file))
+    return file
+
+
+def test_a_rank_is_watched_between_its_first_beat_and_its_rest(beats: Path):
     heart = Heartbeat()
-    assert silent_seconds(file) == 0
+    assert silent_seconds(beats) == 0
 
     heart.beat()
-    os.utime(file, (0, time.time() - 100))
-    assert silent_seconds(file) == pytest.approx(100, abs=5)
-    heart.beat()
-    assert silent_seconds(file) < 5
+    assert silent_seconds(beats) < 5
+    os.utime(beats, (0, time.monotonic() - 100))
+    assert silent_seconds(beats) == pytest.approx(100, abs=5)
 
-    os.utime(file, (0, 0))
     heart.rest()
-    assert silent_seconds(file) == 0
+    assert silent_seconds(beats) == 0
+    heart.beat()
+    assert beats.exists()
+
+
+def test_a_node_whose_time_is_put_right_has_no_silent_rank(beats: Path, monkeypatch: pytest.MonkeyPatch):
+    Heartbeat().beat()
+
+    later = time.time() + 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+
+    assert silent_seconds(beats) < 5
+
+
+def test_a_step_may_be_short_and_yet_the_file_is_touched_no_more_than_twice_a_second(
+    beats: Path, monkeypatch: pytest.MonkeyPatch
+):
+    heart, begin = Heartbeat(), time.monotonic()
+    touched: list[float] = []
+    monkeypatch.setattr(os, "utime", lambda _, times: touched.append(times[1] - begin))
+
+    for step in range(1000):  # of 10 ms each
+        monkeypatch.setattr(time, "monotonic", lambda step=step: begin + step / 100)
+        heart.beat()
+
+    assert touched == pytest.approx([n / 2 for n in range(20)], abs=0.02)
 
 
 def test_a_rank_that_waits_for_its_peers_is_not_taken_for_a_silent_one(small: Callable[..., Job]):

@@ -44,7 +44,8 @@ def main(argv):
         return 0
     out.mkdir(exist_ok=True)
     (out / "hung").touch()
-    Path(os.environ["GPUFLEET_BEAT_FILE"]).touch()
+    from training.health import Heartbeat
+    Heartbeat().beat()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     time.sleep(600)
 """
