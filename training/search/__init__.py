@@ -9,26 +9,32 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from training.config import JobError
+from training.launch import positive
+from training.launch.worker import die_with
 from training.search.plan import Plan, assignments, read
 from training.search.study import Outcome, leave, opened, outcomes, work
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0 when all trials are done, 1 when a worker failed, 2 for a wrong file."""
+    """Returns 0 when all trials are done, 1 when a worker failed, 2 for a wrong file, 130 when it was stopped."""
     parser = argparse.ArgumentParser(prog="python -m training search", allow_abbrev=False, description=__doc__)
     parser.add_argument("file", metavar="FILE", help="a search file")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that try (%(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes that try (%(default)s)")
     parser.add_argument("--json", action="store_true", help="the trials as JSON")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--worker-of", type=positive, metavar="PID", help=argparse.SUPPRESS)
     asked = parser.parse_args(argv[1:])
     try:
         plan = read(asked.file)
-        if asked.worker:
+        if asked.worker_of:
+            die_with(asked.worker_of)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal: that one ends us
             return work(plan)
     except JobError as error:
         print(error, file=sys.stderr)
@@ -42,12 +48,15 @@ def main(argv: Sequence[str]) -> int:
 
 def together(file: str, workers: int) -> int:
     """Runs the workers; their trials share the study. What a worker says goes to standard error."""
-    command = [sys.executable, "-m", "training", "search", file, "--worker"]
-    running = [subprocess.Popen(command, stdout=sys.stderr) for _ in range(max(1, workers))]
+    command = [sys.executable, "-m", "training", "search", file, "--worker-of", str(os.getpid())]
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
+    running = [subprocess.Popen(command, stdout=sys.stderr) for _ in range(workers)]
     try:
         return max(worker.wait() for worker in running)
     except KeyboardInterrupt:
         return leave(running)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def table(plan: Plan, told: list[Outcome]) -> str:

@@ -12,7 +12,8 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import Trial, TrialState
 
-from training.config import Job
+from training.config import JobError
+from training.health import Ill
 from training.loop import train
 from training.report import Evaluation, Report
 from training.search.plan import Plan, Range
@@ -20,11 +21,12 @@ from training.search.plan import Plan, Range
 HEARTBEAT_SECONDS, GRACE_SECONDS = 10, 40  # a worker that is silent for longer is dead, and its trial is tried again
 STARTUP_TRIALS = 5  # tried at random, and never pruned, before the others are judged by them
 INTERRUPTED = 130
+ENDS = {TrialState.COMPLETE: "finished", TrialState.FAIL: "failed"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A trial: finished, pruned, or failed; its values by key, and the share of the fold that it got right."""
+    """A trial: finished, pruned, failed or running; its values by key, and the share of the fold that it got right."""
 
     number: int
     state: str
@@ -80,10 +82,13 @@ def work(plan: Plan) -> int:
 
 
 def attempt(plan: Plan, trial: Trial) -> float:
-    """A trial's accuracy on its fold."""
+    """A trial's accuracy on its fold. Values that no job can have together, or that ruin a run, are pruned."""
     values = {key: suggested(trial, key, among) for key, among in plan.space.items()}
-    job: Job = plan.job_of(trial.number, values)
-    result = train(job, report=Judged(trial))
+    try:
+        result = train(plan.job_of(trial.number, values), report=Judged(trial))
+    except (JobError, Ill) as why:
+        print(f"trial {trial.number}: {why} {values}", flush=True)
+        raise optuna.TrialPruned from why
     assert result.accuracy is not None
     print(f"trial {trial.number}: {result.accuracy:.2%} {values}", flush=True)
     return result.accuracy
@@ -102,7 +107,7 @@ def outcomes(plan: Plan) -> list[Outcome]:
     found = [
         Outcome(
             number=trial.number,
-            state={TrialState.COMPLETE: "finished", TrialState.PRUNED: "pruned"}.get(trial.state, "failed"),
+            state=ENDS.get(trial.state, trial.state.name.lower()),
             accuracy=trial.value if trial.state == TrialState.COMPLETE else None,
             values=trial.params,
         )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +16,7 @@ from training import search
 from training.config import JobError
 from training.report import Evaluation
 from training.search.plan import Range, read
-from training.search.study import Judged, Outcome, opened, outcomes, work
+from training.search.study import Judged, Outcome, attempt, opened, outcomes, work
 
 SEARCH = """\
 job = "smoke"
@@ -115,6 +120,56 @@ def test_a_trial_that_lags_behind_the_others_is_pruned(file: Path):
     study.optimize(judged, n_trials=len(accuracies))
 
     assert [trial.number for trial in study.trials if trial.state is TrialState.PRUNED] == [5]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("optimizer.lr", 1e30, "is not finite"),
+        ("optimizer.warmup_steps", 50, "is larger than steps = 20"),
+    ],
+)
+def test_values_that_lead_nowhere_are_told_and_pruned(
+    key: str, value: float, told: str, file: Path, capsys: pytest.CaptureFixture[str]
+):
+    file.write_text(
+        SEARCH.partition("[space]")[0].format(out=file.parent / "study") + f'[space]\n"{key}" = [1, {value}]'
+    )
+    plan = read(file)
+    study = opened(plan)
+    study.enqueue_trial({key: value})
+
+    study.optimize(lambda trial: attempt(plan, trial), n_trials=1)
+
+    assert [trial.state for trial in outcomes(plan)] == ["pruned"]
+    assert told in capsys.readouterr().out
+
+
+LONG = SEARCH.replace('"smoke"', '"{job}"')
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM", "SIGKILL"])
+def test_a_search_that_is_stopped_leaves_no_worker_and_no_trial_that_failed(how: str, tmp_path: Path):
+    job = Path("training/jobs/smoke.toml").read_text().replace("steps = 20", "steps = 1000000")
+    (tmp_path / "long.toml").write_text(job)
+    file = tmp_path / "search.toml"
+    file.write_text(LONG.format(out=tmp_path / "study", job=tmp_path / "long.toml"))
+    command = [sys.executable, "-m", "training", "search", str(file), "--workers", "2"]
+    search = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+    while len([*tmp_path.glob("study/trial-*/metrics.jsonl")]) < 2:
+        assert search.poll() is None
+        time.sleep(0.2)
+
+    if how == "Ctrl-C":  # a terminal sends it to all
+        os.killpg(search.pid, signal.SIGINT)
+    else:
+        search.send_signal(signal.Signals[how])
+    said, errors = search.communicate(timeout=60)  # returns when no worker holds the pipes any more
+
+    assert [trial.state for trial in outcomes(read(file))] == ["running", "running"]
+    assert "Traceback" not in errors
+    if how != "SIGKILL":
+        assert (search.returncode, said.splitlines()[0][:8]) == (130, "2 trials")
 
 
 @pytest.mark.drill
