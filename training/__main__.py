@@ -60,6 +60,8 @@ def run(asked: argparse.Namespace) -> int:
     except JobError as error:
         return fault(error, WRONG_JOB)
     stop = Stop(out=job.out)
+    from torch import OutOfMemoryError
+
     from training.data.images import DataError
     from training.health import Ill
     from training.loop import train
@@ -69,6 +71,8 @@ def run(asked: argparse.Namespace) -> int:
         result = train(job, report=Events() if asked.events else Lines(), stop=stop)
     except JobError as error:
         return fault(error, WRONG_JOB)
+    except OutOfMemoryError as error:
+        return fault(job.too_large(". ".join(str(error).split(". ")[:2])), FAULT)
     except (DataError, Ill, OSError) as error:
         return fault(error, FAULT)
     return FINISHED if result.finished else STOPPED

@@ -124,6 +124,14 @@ class Job:
         """The error for a mistake that only shows where the job runs (its ranks, its device, its data)."""
         return JobError(Problem(f"job {self.name}", None, key, message))
 
+    def too_large(self, why: str) -> JobError:
+        """What to change where the memory of a device was full, which may happen late in a run, too."""
+        if isinstance(self.parallel, Pipeline):
+            return self.refusal("parallel.micro_batches", f"{why}; set more than {self.parallel.micro_batches}")
+        batch = self.data.micro_batch
+        fewer = f"set fewer than {batch}" if batch else "it is 0, a rank's whole share at once: set a part of it"
+        return self.refusal("data.micro_batch", f"{why}; {fewer}, or parallel.kind = fsdp")
+
     def recipe(self) -> dict[str, Any]:
         """What decides the trained weights, as flat dotted keys: a checkpoint is only resumed with the same recipe."""
         tables = {"seed": {"seed": self.seed}, "model": asdict(self.model), "data": asdict(self.data)}

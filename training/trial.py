@@ -103,9 +103,9 @@ def trial(
     """Least seconds of a forward and backward pass in each mode; infinite for one that was not reached.
 
     The plain mode is first, so when time runs out nothing slower is chosen. Which mode is the faster changes with the
-    batch, so it grows from a sample or two towards the job's own as far as every mode has time for its passes; where
-    the first pass takes longer than SECONDS, it is all of the trial, and the plain mode stays. The model is not
-    touched: a copy is tried.
+    batch, so it grows from a sample or two towards the job's own as far as every mode has time for its passes, and the
+    plain one, which takes most, memory; where the first pass takes longer than SECONDS, it is all of the trial, and the
+    plain mode stays. The model is not touched: a copy is tried.
     """
     end = time.monotonic() + SECONDS
     longest = SECONDS / len(modes) / (2 + ROUNDS)  # of a pass: two for a look, then the rounds
@@ -113,10 +113,14 @@ def trial(
     least = dict.fromkeys(modes, inf)
 
     def run(mode: Mode, count: int, expected: float) -> float:
-        """Seconds of a pass; infinite, and no pass, where it is not expected to end in time."""
+        """Seconds of a pass; infinite where it is not expected to end in time, and so not begun, or has no memory."""
         if time.monotonic() + expected > end:
             return inf
-        return timed(job, tried, inputs[:count], targets[:count], mode, device)
+        try:
+            return timed(job, tried, inputs[:count], targets[:count], mode, device)
+        except torch.OutOfMemoryError:
+            tried.zero_grad(set_to_none=True)
+            return inf
 
     def look(mode: Mode, count: int, expected: float) -> float:
         """Seconds of a second pass: the first warms up, since kernels are chosen and memory is taken."""
@@ -124,8 +128,10 @@ def trial(
 
     count, before, most = 0, 0.0, 1 if len(inputs) == 1 or inputs.shape[-1] >= ONE_ALONE else 2
     while most >= GROWTH * count:
-        least[PLAIN] = look(PLAIN, most, 0)
-        took = min(least[PLAIN], longest)
+        seconds = look(PLAIN, most, 0)
+        if seconds == inf and count:
+            break
+        least[PLAIN], took = seconds, min(seconds, longest)
         a_sample = max(took - before, took / 4) / (most - count)  # a pass has a cost of its own besides its samples'
         count, before = most, took
         most = min(len(inputs), count + int((longest - took) / a_sample))

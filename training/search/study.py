@@ -11,6 +11,7 @@ import optuna
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import Trial, TrialState
+from torch import OutOfMemoryError
 
 from training.config import JobError
 from training.health import Ill
@@ -86,7 +87,7 @@ def attempt(plan: Plan, trial: Trial) -> float:
     values = {key: suggested(trial, key, among) for key, among in plan.space.items()}
     try:
         result = train(plan.job_of(trial.number, values), report=Judged(trial))
-    except (JobError, Ill) as why:
+    except (JobError, Ill, OutOfMemoryError) as why:
         print(f"trial {trial.number}: {why} {values}", flush=True)
         raise optuna.TrialPruned from why
     assert result.accuracy is not None

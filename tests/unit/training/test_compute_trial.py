@@ -51,13 +51,16 @@ def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
 @pytest.fixture
 def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[float], float]]:
     """Tries 64 samples on a machine where a pass takes `fixed` seconds and so many more a sample, the first pass in a
-    mode twice that, and any mode but the plain one so many times as long."""
+    mode twice that, and any mode but the plain one so many times as long; the plain one has memory for `room` samples.
+    """
 
-    def tried(a_sample: float, *, fixed: float = 0.0, others: float = 1.0) -> tuple[list[float], float]:
+    def tried(a_sample: float, *, fixed: float = 0.0, others: float = 1.0, room: int = 64) -> tuple[list[float], float]:
         clock, known = 0.0, set()
 
         def timed(job: Job, model: object, inputs: torch.Tensor, targets: object, mode: Mode, device: object) -> float:
             nonlocal clock
+            if mode == PLAIN and len(inputs) > room:
+                raise torch.OutOfMemoryError
             took = (fixed + len(inputs) * a_sample) * (1 if mode in known else 2) * (1 if mode == PLAIN else others)
             known.add(mode)
             clock += took
@@ -88,6 +91,19 @@ def test_a_model_too_slow_for_the_trial_stays_in_the_plain_mode(machine: Callabl
 
     assert took == 8.0  # the first pass, of one sample
     assert chosen(MODES, seconds) == PLAIN
+
+
+def test_modes_are_compared_on_what_the_plain_one_has_memory_for(machine: Callable[..., tuple[list[float], float]]):
+    plain, *others = machine(0.0001, others=0.5, room=40)[0]
+
+    assert 0 < plain <= 40 * 0.0001
+    assert others == pytest.approx([plain / 2] * len(others))
+
+
+def test_a_model_that_has_no_memory_for_a_sample_stays_in_the_plain_mode(
+    machine: Callable[..., tuple[list[float], float]],
+):
+    assert chosen(MODES, machine(0.0001, room=0)[0]) == PLAIN
 
 
 @pytest.mark.parametrize(("fixed", "a_sample"), [(0.01, 0.0001), (0.05, 0.001), (0.0, 0.0018)])

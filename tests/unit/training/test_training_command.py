@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from training import interrupt
 from training.__main__ import main
@@ -56,6 +57,28 @@ def test_the_rank_that_fails_says_why_whichever_it_is(
 
     assert main(["run", job_file, "--set", "data={kind='packed', path='nowhere', global_batch=8}"]) == 1
     assert capsys.readouterr().err.startswith("nowhere is no packed data set")
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("data.micro_batch=0", "data.micro_batch: {}; it is 0, a rank's whole share at once: set a part of it, or "),
+        ("data.micro_batch=4", "data.micro_batch: {}; set fewer than 4, or parallel.kind = fsdp"),
+        ("parallel={kind='pipeline'}", "parallel.micro_batches: {}; set more than 4"),
+    ],
+)
+def test_a_gpu_whose_memory_is_full_ends_with_1_and_what_to_change(
+    setting: str, told: str, job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError(
+            "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 80"
+        )
+
+    monkeypatch.setattr("training.loop.train", full)
+
+    assert main(["run", job_file, "--set", setting]) == 1
+    assert told.format("CUDA out of memory. Tried to allocate 20.00 GiB") in capsys.readouterr().err
 
 
 def test_a_stopped_run_ends_with_75(job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
