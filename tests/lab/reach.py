@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> int:
         code = pytest.ExitCode.INTERRUPTED
     rows = table(record)
     print(json.dumps([asdict(row) for row in rows]) if as_json else "\n".join(map(str, rows)))
-    if fingerprint(ROOT) != record.sources:
+    if fingerprint(ROOT) != record.sources or record.changed(ROOT):
         print("the sources changed meanwhile, so this is of none: run it again", file=sys.stderr)
         return 1
     return 0 if code == pytest.ExitCode.OK and not any(row.reached is False for row in rows) else 1

@@ -1,8 +1,9 @@
 """What was seen of the lab, kept as it is seen: a run that was interrupted goes on where it stopped.
 
-A record is of the sources that it was seen on, by their contents; on others it begins anew. Pages are no sources: what
-they say of a node, `make test` compares, too. Nor are `training/` and its tests, which change most: machines of the lab
-carry a stand-in for it, and user data one bundle that nothing there runs.
+A record is of the sources that it was seen on, by their contents; on others it begins anew. A file of tests is a source
+of its own tests alone: none of the lab's imports another. Pages are no sources: what they say of a node, `make test`
+compares, too. Nor is what keeps and tells the record, nor `training/` with its tests, which change most: machines of
+the lab carry a stand-in for it, and user data one bundle that nothing there runs.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from typing import Any
 
 import pytest
 
-NO_SOURCES = (":!docs", ":!*.md", ":!training", ":!tests/unit/training", ":!tests/drill")
+NO_SOURCES = (":!docs", ":!*.md", ":!training", ":!tests/unit/training", ":!tests/drill", ":!tests/lab/reach*.py")
+OF_THEIR_OWN = ":(exclude,glob)**/test_*.py"
 OUTCOMES = ("failed", "skipped", "passed")  # a test's is the first of these that one of its phases had
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """How a test ended, or None; with the seconds of its fixtures, and what it counted, by name."""
+    """How a test ended, or None; with the seconds of its fixtures, and what it counted, by name. file: what it stands
+    in, by its contents."""
 
+    file: str
     drill: bool
     outcome: str | None = None
     seconds: float = 0.0
@@ -48,7 +52,14 @@ class Record:
         told = json.loads(file.read_text()) if file.exists() else {}
         if told.get("sources") != sources:
             return cls(file, sources)
-        return cls(file, sources, {name: Seen(**seen) for name, seen in told["tests"].items()}, told["rows"])
+        record = cls(file, sources, {name: Seen(**seen) for name, seen in told["tests"].items()}, told["rows"])
+        for name in record.changed(root):
+            del record.tests[name]
+        return record
+
+    def changed(self, root: Path) -> list[str]:
+        """The tests whose files are not what they were."""
+        return [name for name, seen in self.tests.items() if contents(root / name.partition("::")[0]) != seen.file]
 
     def passed(self, name: str) -> bool:
         return self.tests[name].outcome == "passed"
@@ -62,14 +73,20 @@ class Record:
 
 
 def fingerprint(root: Path) -> str:
-    """Of the names and contents of all sources, those that git does not know yet, too."""
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".", *NO_SOURCES]
+    """Of the names and contents of all sources but the files of tests, those that git does not know yet, too."""
+    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = [*known, "--", ".", *NO_SOURCES, OF_THEIR_OWN]
     names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
     digest = hashlib.sha256()
     for name in sorted(names):
         if (root / name).is_file():
-            digest.update(f"{name}\0{hashlib.sha256((root / name).read_bytes()).hexdigest()}\0".encode())
+            digest.update(f"{name}\0{contents(root / name)}\0".encode())
     return digest.hexdigest()
+
+
+def contents(file: Path) -> str:
+    """sha256 in hex; empty where there is no such file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 @dataclass(eq=False)
@@ -86,7 +103,8 @@ class Choice:
     @pytest.hookimpl(wrapper=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         for item in items:
-            self.record.tests.setdefault(item.nodeid, Seen(drill=item.get_closest_marker("drill") is not None))
+            drill = item.get_closest_marker("drill") is not None
+            self.record.tests.setdefault(item.nodeid, Seen(file=contents(item.path), drill=drill))
         yield  # to what else leaves tests out, as -k does
         if self.again:
             for item in items:
@@ -122,8 +140,8 @@ class Keeper:
         if report.when == "teardown":
             phases = self.reports.pop(report.nodeid)
             outcomes = {each.outcome for each in phases}
-            self.record.tests[report.nodeid] = Seen(
-                drill=self.record.tests[report.nodeid].drill,
+            self.record.tests[report.nodeid] = replace(
+                self.record.tests[report.nodeid],
                 outcome=next(outcome for outcome in OUTCOMES if outcome in outcomes),
                 seconds=sum(each.duration for each in phases),
                 counted={name: int(str(count)) for name, count in report.user_properties},

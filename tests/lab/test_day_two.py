@@ -89,13 +89,14 @@ def test_a_driver_that_does_not_prove_itself_is_taken_back(node: GpuMachine) -> 
 
 
 def test_a_rollback_goes_to_what_the_node_was_proven_with_before(node: GpuMachine) -> None:
+    """That is NEXT: mended, and before it went back to NOW, the node proved itself with it."""
     node.breaks()
     back = node.play("rollback.yml", handover=locked(node, NOW))
     found = driver_of(node)
     again = node.play(handover=locked(node, NOW))
 
     assert back.code == 0, back.output
-    assert found == OLD
+    assert found == NEXT
     assert again.code == 0, again.output
 
 

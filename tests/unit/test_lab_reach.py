@@ -55,7 +55,8 @@ class Lab:
     def run(self, *arguments: str, again: bool = False, spread: Sequence[str] = ()) -> list[str]:
         """The tests that a run ran, in their order; in this process, if not `spread`."""
         self.ran.write_text("")
-        sys.modules.pop("test_drills", None)
+        for file in self.root.glob("test_*.py"):
+            sys.modules.pop(file.stem, None)
         reach.run_tests(Record.of(self.root), arguments, again=again, spread=spread)
         return self.ran.read_text().split()
 
@@ -78,7 +79,7 @@ def told(*tests: Seen) -> str:
 
 
 def seen(outcome: str | None = "passed", **counted: int) -> Seen:
-    return Seen(drill=True, outcome=outcome, seconds=60, counted=counted)
+    return Seen(file="", drill=True, outcome=outcome, seconds=60, counted=counted)
 
 
 def test_a_run_goes_on_where_one_was_interrupted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +158,19 @@ def test_other_sources_are_seen_anew(lab: Lab) -> None:
     assert lab.run() == ["one", "two", "three"]
 
 
+def test_a_file_of_tests_that_changed_is_seen_anew_alone(lab: Lab) -> None:
+    more = lab.root / "test_more.py"
+    more.write_text("def test_four(): pass\ndef test_five(): pass\n")
+    lab.run()
+
+    more.write_text("def test_four(): pass\n")
+    kept = Record.of(lab.root).tests
+
+    assert [name.partition("::")[0] for name in kept] == 3 * ["test_drills.py"]
+    assert lab.run() == []
+    assert [name for name in Record.of(lab.root).tests if "more" in name] == ["test_more.py::test_four"]
+
+
 def test_tests_that_build_on_each_other_run_all_or_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     (lab.root / "test_drills.py").write_text(f"{DRILLS}\npytestmark = pytest.mark.in_order\n")
     monkeypatch.setenv("TWO", "failed")
@@ -183,12 +197,12 @@ def test_a_record_has_what_a_test_took_and_counted_and_those_that_have_not_run(
 
 def test_pages_and_what_git_ignores_are_no_sources(lab: Lab) -> None:
     before = fingerprint(lab.root)
-    for path in ("README.md", "docs/picture.svg", "training/loop.py", ".gpufleet/engine"):
-        (lab.root / path).parent.mkdir(exist_ok=True)
+    for path in ("README.md", "docs/picture.svg", "training/loop.py", "tests/lab/reach.py", ".gpufleet/engine"):
+        (lab.root / path).parent.mkdir(parents=True, exist_ok=True)
         (lab.root / path).write_text("x")
 
     assert fingerprint(lab.root) == before
-    (lab.root / "test_drills.py").unlink()
+    (lab.root / "pytest.ini").unlink()
     assert fingerprint(lab.root) != before
 
 
@@ -207,7 +221,7 @@ def test_a_line_is_missed_as_soon_as_something_of_it_was_seen_and_not_all_passed
 
 
 def test_the_share_of_make_test_is_of_the_labs_tests_that_are_no_drill(tmp_path: Path) -> None:
-    short = Seen(drill=False, outcome="passed", seconds=390)
+    short = Seen(file="", drill=False, outcome="passed", seconds=390)
     record = Record(tmp_path, "", {"tests/lab/a::b": short, "tests/lab/a::c": seen(), "tests/unit/a::b": short})
 
     assert reach.share(record) == Row("the lab's share of make test", "≤ 12 min", "6.5 min; 1 of 1 tests", True)
