@@ -27,9 +27,10 @@ from training.result import replace_text
 
 SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
 ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
-ROUNDS = 3  # in which the modes that are left take turns
+TURNS = 3  # of a mode's further passes, modes alternating
+TURNS_SECONDS = 0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
 GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
-SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes no turns
+SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes turns only where they are short
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # instructions of x86 and Arm; emulated it is never faster
 
@@ -108,7 +109,7 @@ def trial(
     plain mode stays. The model is not touched: a copy is tried.
     """
     end = time.monotonic() + SECONDS
-    longest = SECONDS / len(modes) / (2 + ROUNDS)  # of a pass: two for a look, then the rounds
+    longest = SECONDS / len(modes) / (2 + TURNS)  # of a pass: two for a look, then the turns
     tried = deepcopy(model)
     least = dict.fromkeys(modes, inf)
 
@@ -137,9 +138,12 @@ def trial(
         most = min(len(inputs), count + int((longest - took) / a_sample))
     for mode in modes[1:]:
         least[mode] = look(mode, count, 2 * least[PLAIN])
-    left = [mode for mode in modes if least[mode] <= SLOWER * least[PLAIN]]
-    for mode in left * (ROUNDS if len(left) > 1 else 0):
-        least[mode] = min(least[mode], run(mode, count, least[mode]))
+    share = TURNS_SECONDS / len(modes)
+    able = {mode: TURNS if least[mode] <= SLOWER * least[PLAIN] else 0 for mode in modes}
+    turns = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
+    for turn in range(max(turns.values()) if len(modes) > 1 else 0):
+        for mode in [mode for mode in modes if turn < turns[mode]]:
+            least[mode] = min(least[mode], run(mode, count, least[mode]))
     return [*least.values()]
 
 

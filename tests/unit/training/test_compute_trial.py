@@ -86,6 +86,21 @@ def test_every_mode_of_a_usual_model_is_tried(a_sample: float, machine: Callable
     assert others == pytest.approx([plain / 2] * len(others))
 
 
+def test_a_stall_during_a_short_pass_does_not_rule_a_mode_out(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    """The fourth pass is the one that bf16 is looked at by; that of the look before warms it up."""
+    passes = iter(range(1000))
+
+    def timed(job: Job, model: object, inputs: object, targets: object, mode: Mode, device: object) -> float:
+        return (0.008 if mode == PLAIN else 0.006) + (0.02 if next(passes) in range(3, 7) else 0)
+
+    monkeypatch.setattr(trial, "timed", timed)
+    seconds = trial.trial(small(), nn.Identity(), torch.zeros(2, 1), torch.zeros(2), [PLAIN, BF16], CPU)
+
+    assert chosen([PLAIN, BF16], seconds) == BF16
+
+
 def test_a_model_too_slow_for_the_trial_stays_in_the_plain_mode(machine: Callable[..., tuple[list[float], float]]):
     seconds, took = machine(4.0, others=0.5)
 
