@@ -55,4 +55,4 @@ def fresh(job: Job, data: DataSet) -> nn.Module:
     if isinstance(asked, wanted.Gpt):
         return Gpt(vocabulary=data.vocabulary, **shape, dropout=asked.dropout)
     sizes = {"vocabulary": data.vocabulary, "length": data.length, "classes": data.classes}
-    return TextEncoder(**sizes, **shape, dropout=asked.dropout)
+    return TextEncoder(**sizes, **shape, dropout=asked.dropout, pooling=asked.pooling)

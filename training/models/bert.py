@@ -3,6 +3,8 @@ BertForSequenceClassification."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -10,6 +12,7 @@ from torch.nn import functional
 from training.data.text import PADDING
 from training.models.attention import Attention
 
+Pooling = Literal["first", "mean"]
 EPS = 1e-12  # of the norms
 SPREAD = 0.02  # standard deviation of new weights
 
@@ -88,37 +91,51 @@ class Encoder(nn.Module):
 
 
 class Pooler(nn.Module):
-    """The first token stands for the text."""
+    """What stands for the text: its first token, or the mean of its tokens."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, pooling: Pooling) -> None:
         super().__init__()
+        self.pooling = pooling
         self.dense = nn.Linear(width, width)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(self.dense(x[:, 0]))
+    def forward(self, x: Tensor, text: Tensor) -> Tensor:
+        """x [batch, tokens, width], text [batch, tokens]: true where there is one → [batch, width]."""
+        pooled = x[:, 0] if self.pooling == "first" else (x * text[..., None]).sum(1) / text.sum(1, keepdim=True)
+        return torch.tanh(self.dense(pooled))
 
 
 class Bert(nn.Module):
-    def __init__(self, *, vocabulary: int, length: int, layers: int, heads: int, width: int, dropout: float) -> None:
+    def __init__(
+        self, *, vocabulary: int, length: int, layers: int, heads: int, width: int, dropout: float, pooling: Pooling
+    ) -> None:
         super().__init__()
         self.embeddings = Embeddings(vocabulary, length, width, dropout)
         self.encoder = Encoder(layers, width, heads, dropout)
-        self.pooler = Pooler(width)
+        self.pooler = Pooler(width, pooling)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        mask = (tokens != PADDING)[:, None, None, :]
-        return self.pooler(self.encoder(self.embeddings(tokens), mask))
+        text = tokens != PADDING
+        return self.pooler(self.encoder(self.embeddings(tokens), text[:, None, None, :]), text)
 
 
 class TextEncoder(nn.Module):
     """Text of up to `length` tokens → one of `classes`."""
 
     def __init__(
-        self, *, vocabulary: int, length: int, classes: int, layers: int, heads: int, width: int, dropout: float
+        self,
+        *,
+        vocabulary: int,
+        length: int,
+        classes: int,
+        layers: int,
+        heads: int,
+        width: int,
+        dropout: float,
+        pooling: Pooling = "first",
     ) -> None:
         super().__init__()
         shape = {"layers": layers, "heads": heads, "width": width}
-        self.bert = Bert(vocabulary=vocabulary, length=length, **shape, dropout=dropout)
+        self.bert = Bert(vocabulary=vocabulary, length=length, **shape, dropout=dropout, pooling=pooling)
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(width, classes)
         for module in self.modules():

@@ -57,9 +57,14 @@ class Transformer(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class TextEncoder(Transformer):
-    """BERT (Devlin et al. 2019) with a classifier, weights exchangeable with Hugging Face's."""
+    """BERT (Devlin et al. 2019) with a classifier, weights exchangeable with Hugging Face's.
+
+    pooling: what stands for the text: the first token, as pretrained weights know it, or the mean of all tokens
+    (Reimers and Gurevych 2019), from which fresh weights learn more.
+    """
 
     kind: Literal["text-encoder"] = "text-encoder"
+    pooling: Literal["first", "mean"] = "first"
 
 
 @dataclass(frozen=True, kw_only=True)

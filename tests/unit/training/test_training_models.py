@@ -90,8 +90,9 @@ def text(small: Callable[..., Job], kind: str, classes: int, *more: str) -> Job:
     return small(table, f"model={{kind='{kind}', layers=2, heads=2, width=16}}", *more)
 
 
-def test_a_text_encoder_sees_no_padding(small: Callable[..., Job]):
-    job = text(small, "text-encoder", 3)
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_a_text_encoder_sees_no_padding(pooling: str, small: Callable[..., Job]):
+    job = text(small, "text-encoder", 3, f"model.pooling={pooling}")
     found = data.load(job)
     model = models.build(job, found).eval()
     tokens, _ = found.evaluation(np.arange(4))
