@@ -1,8 +1,9 @@
 """`bench naive` and `bench naive-resnet50`: our job against a script as articles write it, same model, batch and number
 of samples, one process.
 
-A turn is an epoch and the checkpoint at its end, as articles save. Our side's time runs from its first step to its
-checkpoint on disk, real data path and reports included. The article's runs from its first batch to its `torch.save`.
+A turn is an epoch and the checkpoint at its end, as articles save; neither side evaluates. Our side's time runs from
+its first step to its checkpoint on disk, real data path and reports included. The article's runs from its first batch
+to its `torch.save`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,18 @@ class Clock(Report):
         self.ended = time.perf_counter()
 
 
+class AtEnd:
+    """A stop at the last of so many steps: it is saved and, unlike a run's end, not evaluated."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def requested(self) -> bool:
+        """Asked once before the first step and once in each."""
+        self.left -= 1
+        return self.left < 0
+
+
 def measure(rounds: int) -> Figure:
     """How many times as fast our small-CNN job is."""
     return compared("naive", load("mnist", settings("naive")), rounds)
@@ -70,7 +83,7 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
         with tempfile.TemporaryDirectory() as out:
             if mode:
                 (Path(out) / "compute.json").write_text(mode)
-            ours.append(our_turn(replace(made, out=Path(out))))
+            ours.append(our_turn(replace(made, out=Path(out)), steps))
             mode = (Path(out) / "compute.json").read_text()
             theirs.append(their_turn(made, steps, Path(out) / "article.pt"))
     ours, theirs = ours[1:], theirs[1:]  # the first turn warms both up
@@ -89,10 +102,10 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
     )
 
 
-def our_turn(made: Job) -> float:
+def our_turn(made: Job, steps: int) -> float:
     """Seconds of our loop over the job's steps."""
     clock = Clock()
-    train(made, report=clock)
+    train(made, report=clock, stop=AtEnd(steps))
     return clock.ended - clock.began
 
 
