@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 import torch
 
 from training import bench, models
-from training.bench import article, peers
+from training.bench import article, naive, peers
 from training.bench.figure import BenchError, Figure
 from training.bench.loop import STEPS, Turns, job
-from training.config import load
+from training.config import Job, load
 from training.data import mnist5k
+from training.loop import train
 from training.trial import Mode
 from training.wanted.model import Cnn
 
@@ -130,3 +132,12 @@ def test_the_article_learns(tmp_path: Path) -> None:
 
     assert loss < 2.0  # 2.3 is a guess among ten classes
     assert torch.load(file)["step"] == 30
+
+
+def test_a_turn_against_the_article_ends_with_its_last_steps_save_and_evaluates_nothing(small: Callable[..., Job]):
+    clock = naive.Clock()
+
+    result = train(small("steps=4"), report=clock, stop=naive.AtEnd(4))
+
+    assert (result.steps, result.accuracy) == (4, None)
+    assert clock.ended > clock.began > 0
