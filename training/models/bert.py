@@ -3,8 +3,6 @@ BertForSequenceClassification."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -12,7 +10,6 @@ from torch.nn import functional
 from training.data.text import PADDING
 from training.models.attention import Attention
 
-Pooling = Literal["first", "mean"]
 EPS = 1e-12  # of the norms
 SPREAD = 0.02  # standard deviation of new weights
 
@@ -93,7 +90,7 @@ class Encoder(nn.Module):
 class Pooler(nn.Module):
     """What stands for the text: its first token, or the mean of its tokens."""
 
-    def __init__(self, width: int, pooling: Pooling) -> None:
+    def __init__(self, width: int, pooling: str) -> None:
         super().__init__()
         self.pooling = pooling
         self.dense = nn.Linear(width, width)
@@ -106,7 +103,7 @@ class Pooler(nn.Module):
 
 class Bert(nn.Module):
     def __init__(
-        self, *, vocabulary: int, length: int, layers: int, heads: int, width: int, dropout: float, pooling: Pooling
+        self, *, vocabulary: int, length: int, layers: int, heads: int, width: int, dropout: float, pooling: str
     ) -> None:
         super().__init__()
         self.embeddings = Embeddings(vocabulary, length, width, dropout)
@@ -131,7 +128,7 @@ class TextEncoder(nn.Module):
         heads: int,
         width: int,
         dropout: float,
-        pooling: Pooling = "first",
+        pooling: str,
     ) -> None:
         super().__init__()
         shape = {"layers": layers, "heads": heads, "width": width}

@@ -101,7 +101,9 @@ def test_a_text_encoder_sees_no_padding(pooling: str, small: Callable[..., Job])
 
 
 def test_a_text_encoder_has_bert_base_size_and_hugging_faces_names():
-    model = TextEncoder(vocabulary=30522, length=512, classes=2, layers=12, heads=12, width=768, dropout=0.1)
+    model = TextEncoder(
+        vocabulary=30522, length=512, classes=2, layers=12, heads=12, width=768, dropout=0.1, pooling="first"
+    )
 
     state = model.state_dict()
 
