@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from reach_record import Choice, Keeper, Record, Seen, fingerprint
+from reach_record import BENCH, Choice, Keeper, Record, Seen
 
 ROOT = Path(__file__).parents[2]
 HERE, UNIT = "tests/lab", "tests/unit"
@@ -30,7 +30,7 @@ EVERYTHING = (HERE, f"{UNIT}/drivers", f"{UNIT}/playbooks", "tests/engine/test_c
 LINT = ("ansible-lint", "--nocolor", "--offline", "--profile", "production")
 SPREAD = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")  # file beside file, in their order
 LONGEST = f"{HERE}/test_gpu_drill.py"
-BENCH = (sys.executable, "tests/bench/lab.py", "--json")
+MEASURE = (sys.executable, BENCH, "--json")
 SHARE_MINUTES_MOST = 12
 
 
@@ -134,7 +134,7 @@ def linted(what: str) -> Iterator[Row]:
 
 def measured(what: str) -> Iterator[Row]:
     """What the bench prints."""
-    ran = subprocess.run(BENCH, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    ran = subprocess.run(MEASURE, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         yield Row(what, "-", "failed", False)
         return
@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> int:
         code = pytest.ExitCode.INTERRUPTED
     rows = table(record)
     print(json.dumps([asdict(row) for row in rows]) if as_json else "\n".join(map(str, rows)))
-    if fingerprint(ROOT) != record.sources or record.changed(ROOT):
+    if not record.holds(ROOT):
         print("the sources changed meanwhile, so this is of none: run it again", file=sys.stderr)
         return 1
     return 0 if code == pytest.ExitCode.OK and not any(row.reached is False for row in rows) else 1

@@ -3,7 +3,8 @@
 A record is of the sources that it was seen on, by their contents; on others it begins anew. A file of tests is a source
 of its own tests alone: none of the lab's imports another. Pages are no sources: what they say of a node, `make test`
 compares, too. Nor is what keeps and tells the record, nor `training/` with its tests, which change most: machines of
-the lab carry a stand-in for it, and user data one bundle that nothing there runs.
+the lab carry a stand-in for it, and user data one bundle that nothing there runs. The bench is a source of what it
+measured alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from typing import Any
 
 import pytest
 
-NO_SOURCES = (":!docs", ":!*.md", ":!training", ":!tests/unit/training", ":!tests/drill", ":!tests/lab/reach*.py")
+BENCH = "tests/bench/lab.py"
+NO_SOURCES = (
+    *(":!docs", ":!*.md", ":!training", ":!tests/unit/training", ":!tests/drill"),
+    *(":!tests/lab/reach*.py", ":!tests/bench"),
+)
 OF_THEIR_OWN = ":(exclude,glob)**/test_*.py"
 OUTCOMES = ("failed", "skipped", "passed")  # a test's is the first of these that one of its phases had
 
@@ -38,21 +43,24 @@ class Seen:
 
 @dataclass
 class Record:
-    """Tests by their names, and the rows of what is no test."""
+    """Tests by their names, and the rows of what is no test. bench: what measured them, by its contents."""
 
     file: Path
     sources: str
+    bench: str
     tests: dict[str, Seen] = field(default_factory=dict)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: Path) -> Record:
         """What was kept of the sources as they are."""
-        file, sources = root / ".gpufleet/lab.json", fingerprint(root)
+        file = root / ".gpufleet/lab.json"
         told = json.loads(file.read_text()) if file.exists() else {}
-        if told.get("sources") != sources:
-            return cls(file, sources)
-        record = cls(file, sources, {name: Seen(**seen) for name, seen in told["tests"].items()}, told["rows"])
+        record = cls(file, fingerprint(root), contents(root / BENCH))
+        if told.get("sources") != record.sources:
+            return record
+        record.tests = {name: Seen(**seen) for name, seen in told["tests"].items()}
+        record.rows = told["rows"] if told["bench"] == record.bench else {}
         for name in record.changed(root):
             del record.tests[name]
         return record
@@ -61,6 +69,11 @@ class Record:
         """The tests whose files are not what they were."""
         return [name for name, seen in self.tests.items() if contents(root / name.partition("::")[0]) != seen.file]
 
+    def holds(self, root: Path) -> bool:
+        """Whether all of it is still of the sources as they are."""
+        now = fingerprint(root), contents(root / BENCH)
+        return (self.sources, self.bench) == now and not self.changed(root)
+
     def passed(self, name: str) -> bool:
         return self.tests[name].outcome == "passed"
 
@@ -68,7 +81,8 @@ class Record:
         tests = {name: asdict(seen) for name, seen in self.tests.items()}
         self.file.parent.mkdir(exist_ok=True)
         aside = self.file.with_suffix(".new")
-        aside.write_text(json.dumps({"sources": self.sources, "tests": tests, "rows": self.rows}))
+        kept = {"sources": self.sources, "bench": self.bench, "tests": tests, "rows": self.rows}
+        aside.write_text(json.dumps(kept))
         aside.replace(self.file)
 
 

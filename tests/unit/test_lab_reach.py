@@ -135,7 +135,7 @@ def test_files_run_side_by_side_and_all_that_they_saw_is_kept(lab: Lab) -> None:
 
 
 def test_what_two_workers_report_in_turn_is_kept_apart(lab: Lab) -> None:
-    record = Record(lab.root / ".gpufleet/lab.json", "", {"one": seen(None), "two": seen(None)})
+    record = Record(lab.root / ".gpufleet/lab.json", "", "", {"one": seen(None), "two": seen(None)})
     keeper = Keeper(record)
     for when in ("setup", "call", "teardown"):
         for name in record.tests:
@@ -169,6 +169,20 @@ def test_a_file_of_tests_that_changed_is_seen_anew_alone(lab: Lab) -> None:
     assert [name.partition("::")[0] for name in kept] == 3 * ["test_drills.py"]
     assert lab.run() == []
     assert [name for name in Record.of(lab.root).tests if "more" in name] == ["test_more.py::test_four"]
+
+
+def test_another_bench_measures_anew_and_no_test_runs_for_it(lab: Lab) -> None:
+    lab.run()
+    record = Record.of(lab.root)
+    record.rows["bench"] = [{"reached": True}]
+    record.keep()
+    assert Record.of(lab.root).rows == record.rows
+
+    (lab.root / "tests/bench").mkdir(parents=True)
+    (lab.root / "tests/bench/lab.py").write_text("")
+
+    assert Record.of(lab.root).rows == {}
+    assert lab.run() == []
 
 
 def test_tests_that_build_on_each_other_run_all_or_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +236,7 @@ def test_a_line_is_missed_as_soon_as_something_of_it_was_seen_and_not_all_passed
 
 def test_the_share_of_make_test_is_of_the_labs_tests_that_are_no_drill(tmp_path: Path) -> None:
     short = Seen(file="", drill=False, outcome="passed", seconds=390)
-    record = Record(tmp_path, "", {"tests/lab/a::b": short, "tests/lab/a::c": seen(), "tests/unit/a::b": short})
+    record = Record(tmp_path, "", "", {"tests/lab/a::b": short, "tests/lab/a::c": seen(), "tests/unit/a::b": short})
 
     assert reach.share(record) == Row("the lab's share of make test", "≤ 12 min", "6.5 min; 1 of 1 tests", True)
     record.tests["tests/lab/a::d"] = short
@@ -237,7 +251,7 @@ def test_parts_that_are_no_tests_run_until_they_are_reached(tmp_path: Path, monk
         yield Row(what, "-", "seen", next(ends))
 
     monkeypatch.setattr(reach, "PARTS", {"bench": part})
-    record = Record(tmp_path / ".gpufleet/lab.json", "")
+    record = Record(tmp_path / ".gpufleet/lab.json", "", "")
     for again in (False, False, False, True):
         reach.run_parts(record, again=again)
 
@@ -247,8 +261,8 @@ def test_parts_that_are_no_tests_run_until_they_are_reached(tmp_path: Path, monk
 
 def test_the_table_has_what_the_bench_prints_and_one_line_where_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     print_rows = 'print(\'{"rows": [["8 machines", "≤ 0.8", "0.52", true], ["16 machines", "≤ 0.8", "0.9", false]]}\')'
-    monkeypatch.setattr(reach, "BENCH", (sys.executable, "-c", print_rows))
+    monkeypatch.setattr(reach, "MEASURE", (sys.executable, "-c", print_rows))
     assert [row.reached for row in reach.measured("bench")] == [True, False]
 
-    monkeypatch.setattr(reach, "BENCH", (sys.executable, "-c", "raise SystemExit('no machines')"))
+    monkeypatch.setattr(reach, "MEASURE", (sys.executable, "-c", "raise SystemExit('no machines')"))
     assert list(reach.measured("bench")) == [Row("bench", "-", "failed", False)]
