@@ -18,13 +18,14 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from training.checkpoint.direct import DirectFile, blocks
+
 TYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
     "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
     "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in TYPES.items()}
-CHUNK_BYTES = 16 * 2**20  # hashed and written at a time: both leave the interpreter to the step loop meanwhile
 
 
 class NotTensors(Exception):
@@ -42,14 +43,12 @@ class Written:
 def write(path: Path, tensors: Mapping[str, Tensor]) -> Written:
     """Writes CPU tensors durably. Raises OSError where the disk is full or gone."""
     sha256, size = hashlib.sha256(), 0
-    with path.open("wb") as file:
-        for data in encoded(tensors):
-            for start in range(0, len(data), CHUNK_BYTES):
-                piece = data[start : start + CHUNK_BYTES]
-                sha256.update(piece)
-                file.write(piece)
-            size += len(data)
-        sync(file)
+    with DirectFile(path) as file:
+        for block in blocks(encoded(tensors)):
+            sha256.update(block)
+            file.write(block)
+            size += len(block)
+        file.sync()
     return Written(bytes=size, sha256=sha256.hexdigest())
 
 
