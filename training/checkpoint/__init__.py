@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -262,4 +263,7 @@ class Checkpoints:
 
 
 def unsound(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and not bool(torch.isfinite(tensor).all())
+    """Whether a number of a snapshot's buffer is none: then its least or largest is none. Read as it lies in memory,
+    which for images' layout is a tenth of the time."""
+    flat = tensor.as_strided((tensor.numel(),), (1,))
+    return tensor.is_floating_point() and tensor.numel() > 0 and not all(map(math.isfinite, torch.aminmax(flat)))

@@ -11,6 +11,7 @@ import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,12 +42,14 @@ class Written:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> Written:
-    """Writes CPU tensors durably. Raises OSError where the disk is full or gone."""
+    """Writes CPU tensors durably; each block is hashed while it is written. Raises OSError where the disk is full or
+    gone."""
     sha256, size = hashlib.sha256(), 0
-    with DirectFile(path) as file:
+    with DirectFile(path) as file, ThreadPoolExecutor(1, "checkpoint block") as disk:
         for block in blocks(encoded(tensors)):
+            writing = disk.submit(file.write, block)
             sha256.update(block)
-            file.write(block)
+            writing.result()
             size += len(block)
         file.sync()
     return Written(bytes=size, sha256=sha256.hexdigest())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
-from training.checkpoint import Checkpoints
+from training.checkpoint import Checkpoints, unsound
 from training.checkpoint.manifest import read
 from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
@@ -71,6 +72,18 @@ def test_a_save_that_fails_is_told_and_the_run_goes_on_but_does_not_end_so(small
 
         with pytest.raises(OSError, match="Not a directory"):
             saving.finish()
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_one_value_that_is_no_number_is_found(value: float, kind: torch.dtype, layout: torch.memory_format):
+    weights = torch.randn(3, 5, 4, 4).to(kind, memory_format=layout)
+    assert not unsound(weights)
+
+    weights[2, 4, 1, 3] = value
+
+    assert unsound(weights)
 
 
 def test_weights_that_are_no_numbers_are_not_saved(small: Callable[..., Job]):
