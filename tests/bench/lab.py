@@ -92,10 +92,17 @@ def rows(figures: dict[int, Turn]) -> Iterator[tuple[str, str, str, bool]]:
         yield f"{many} / {few} machines, first run", f"≤ {limit}", seen, ratio <= limit
 
 
+def positive(text: str) -> int:
+    """At least one, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("machines", type=int, nargs="*", default=[8, 16], metavar="MACHINES", help="(default: 8 16)")
-    parser.add_argument("--rounds", type=int, default=2, metavar="K", help="how many turns each number takes (2)")
+    parser.add_argument("machines", type=positive, nargs="*", default=[8, 16], metavar="MACHINES", help="8 and 16")
+    parser.add_argument("--rounds", type=positive, default=2, metavar="K", help="how many turns each number takes (2)")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     figures = measured(asked.machines, asked.rounds)

@@ -263,7 +263,7 @@ class Checkpoints:
 
 
 def unsound(tensor: torch.Tensor) -> bool:
-    """Whether a number of a snapshot's buffer is none: then its least or largest is none. Read as it lies in memory,
-    which for images' layout is a tenth of the time."""
+    """Whether a snapshot's buffer holds NaN or an infinity: then its least or its largest value is one. Read in the
+    order of memory, since torch is slow at any other."""
     flat = tensor.as_strided((tensor.numel(),), (1,))
     return tensor.is_floating_point() and tensor.numel() > 0 and not all(map(math.isfinite, torch.aminmax(flat)))
