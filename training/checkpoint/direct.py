@@ -44,20 +44,13 @@ class DirectFile:
             try:
                 block = block[os.write(self._descriptor, block) :]
             except OSError as error:
-                if error.errno != errno.EINVAL or not self.direct:
+                flags = fcntl.fcntl(self._descriptor, fcntl.F_GETFL)
+                if error.errno != errno.EINVAL or not flags & os.O_DIRECT:
                     raise
-                fcntl.fcntl(self._descriptor, fcntl.F_SETFL, self._flags() & ~os.O_DIRECT)
+                fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags & ~os.O_DIRECT)
 
     def sync(self) -> None:
         os.fsync(self._descriptor)
-
-    @property
-    def direct(self) -> bool:
-        """Whether the next block goes past the cache."""
-        return bool(self._flags() & os.O_DIRECT)
-
-    def _flags(self) -> int:
-        return fcntl.fcntl(self._descriptor, fcntl.F_GETFL)
 
 
 def blocks(pieces: Iterable[memoryview]) -> Iterator[memoryview]:
