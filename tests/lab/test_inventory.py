@@ -83,14 +83,25 @@ def one_line(answer: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_every_node_is_a_gpu_node_and_in_the_group_of_its_stack_file(listed: dict[str, Any]) -> None:
-    assert listed["gpu_nodes"] == {"children": ["h100-a", "cpu"]}
-    assert listed["h100-a"] == {"hosts": ["h100-a-1"]}
-    assert listed["cpu"] == {"hosts": ["cpu-1"]}
+    assert listed["gpu_nodes"]["children"] == ["h100-a", "cpu"]
+    assert listed["h100-a"] == {"hosts": ["h100-a-1"], "vars": {"gpufleet_group": {"name": "h100-a"}}}
+    assert listed["cpu"] == {"hosts": ["cpu-1"], "vars": {"gpufleet_group": {"name": "cpu"}}}
 
 
-def test_a_node_carries_its_own_facts_and_the_whole_handover(hosts: dict[str, Any]) -> None:
+def test_the_handover_is_told_once_so_that_a_node_more_does_not_make_all_others_larger(
+    tmp_path: Path, listed: dict[str, Any]
+) -> None:
+    more = [{**HANDOVER["nodes"][1], "name": f"cpu-{number}"} for number in range(2, 20)]
+    larger = json.loads(told(tmp_path, {**HANDOVER, "nodes": HANDOVER["nodes"] + more}).stdout)
+
+    assert listed["gpu_nodes"]["vars"]["gpufleet"] == HANDOVER
+    assert larger["_meta"]["hostvars"]["cpu-1"] == listed["_meta"]["hostvars"]["cpu-1"]
+
+
+def test_a_node_carries_its_own_facts(hosts: dict[str, Any]) -> None:
     assert hosts["cpu-1"]["gpufleet_node"] == HANDOVER["nodes"][1]
-    assert hosts["cpu-1"]["gpufleet"] == HANDOVER
+    assert (hosts["cpu-1"]["gpufleet_own_machine"], hosts["cpu-1"]["gpufleet_prefix"]) == (False, "/cpu-1")
+    assert (hosts["h100-a-1"]["gpufleet_own_machine"], hosts["h100-a-1"]["gpufleet_prefix"]) == (True, "")
     assert (hosts["cpu-1"]["ansible_host"], hosts["cpu-1"]["ansible_port"]) == ("127.0.0.11", 2222)
     assert (hosts["cpu-1"]["ansible_user"], hosts["cpu-1"]["ansible_ssh_private_key_file"]) == ("ops", "/site/key")
 
@@ -186,7 +197,7 @@ def test_the_engine_is_asked_for_the_stack_when_no_file_is_named(project: Path) 
 
     answer = ask("--list", cwd=project, GPUFLEET_STACK="prod")
 
-    assert json.loads(answer.stdout)["h100-a"] == {"hosts": ["h100-a-1"]}
+    assert json.loads(answer.stdout)["h100-a"]["hosts"] == ["h100-a-1"]
     assert (project / "asked").read_text().startswith("stack output cluster --json --stack prod --non-interactive")
 
 
