@@ -18,10 +18,11 @@ spec.loader.exec_module(bench)
 
 
 def told(first: float, second: float, changed: float = 0) -> dict[str, dict[str, float]]:
-    return {
-        "first": {"seconds": first, "cpu_seconds_per_machine": first / 10, "changed": 34},
-        "second": {"seconds": second, "cpu_seconds_per_machine": second / 10, "changed": changed},
-    }
+    def run(seconds: float, changed: float) -> dict[str, float]:
+        cpu = {"cpu_seconds_of_control": seconds / 10, "cpu_seconds_of_machine": seconds / 5}
+        return {"seconds": seconds, **cpu, "changed": changed}
+
+    return {"first": run(first, 34), "second": run(second, changed)}
 
 
 def test_numbers_take_turns_and_the_least_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
