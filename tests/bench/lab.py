@@ -120,7 +120,7 @@ def main() -> None:
         print(json.dumps({"figures": figures, "rows": list(rows(figures))}))
     else:
         for what, goal, seen, reached in rows(figures):
-            print(f"{what:<40}  {goal:<18}  {seen}{'' if reached else '    MISSED'}")
+            print(f"{what:<41}  {goal:<18}  {seen}{'' if reached else '    MISSED'}")
 
 
 if __name__ == "__main__":
