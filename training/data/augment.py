@@ -22,14 +22,16 @@ Read = Callable[[Indices], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Draw:
-    """Where the random numbers of a training batch come from."""
+    """Where the random numbers of training samples come from: those of a step, or of `count` steps from `step` on, as
+    many of each."""
 
     seed: int
     step: int
+    count: int = 1
 
     def bits(self, stream: int, indices: Indices) -> npt.NDArray[np.uint64]:
         """64 random bits a sample."""
-        return counters(self.seed, self.step, indices, stream)
+        return counters(self.seed, range(self.step, self.step + self.count), indices, stream)
 
     def uniform(self, stream: int, indices: Indices) -> npt.NDArray[np.float32]:
         """A number a sample, from 0 up to but not 1."""

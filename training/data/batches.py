@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from training.config import Job
 from training.data.augment import Draw
 from training.data.images import ImageSet
-from training.data.order import Indices, drawn, global_batch, share
+from training.data.order import STEPS_AT_ONCE, Indices, drawn, global_batch, share
 from training.data.text import TextSet
 
 T = TypeVar("T")
+VALUES_AT_ONCE = 2**18  # of inputs: what fits into a core's own cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,14 @@ class Part:
     seed: int
 
 
+class Cut(NamedTuple):
+    """The samples of a part; last: of its share of the step."""
+
+    step: int
+    indices: Indices
+    last: bool
+
+
 class Batches:
     """The steps of a training set for a rank that holds the shares `mine` of `ways`; each a function of its number."""
 
@@ -44,20 +54,47 @@ class Batches:
 
     def at(self, step: int) -> list[Part]:
         """This rank's parts of a step, counted from 0."""
+        return [self.part(cut, *self.samples(range(step, step + 1), cut.indices)) for cut in self.cuts(step)]
+
+    def each(self, steps: range) -> Iterator[list[Part]]:
+        """The parts of one step after another. Small steps are made several at a time: most of their time goes into the
+        beginning of each operation."""
+        values = self.source.sample_values * len(self.mine) * self.wanted.global_batch // self.ways
+        count = min(STEPS_AT_ONCE, VALUES_AT_ONCE // max(1, values))
+        if count <= 1:
+            yield from map(self.at, steps)
+            return
+        for begin in range(0, len(steps), count):
+            yield from self.several(steps[begin : begin + count])
+
+    def several(self, steps: range) -> Iterator[list[Part]]:
+        """What `at` gives for each of these steps, their samples drawn and changed all at once."""
+        cuts = [[*self.cuts(step)] for step in steps]
+        indices = [cut.indices for step in cuts for cut in step]
+        sizes = [len(each) for each in indices]
+        inputs, labels = self.samples(steps, np.concatenate(indices))
+        made = zip(inputs.split(sizes), labels.split(sizes), strict=True)
+        for step in cuts:
+            yield [self.part(cut, *next(made)) for cut in step]
+
+    def cuts(self, step: int) -> Iterator[Cut]:
+        """This rank's shares of a step in pieces of at most `micro_batch` samples."""
         indices = global_batch(self.seed, step, len(self.source.train), self.wanted.global_batch)
-        return [part for which in self.mine for part in self.parts(step, share(indices, which, self.ways))]
+        for mine in (share(indices, which, self.ways) for which in self.mine):
+            size = self.wanted.micro_batch or len(mine)
+            for start in range(0, len(mine), size):
+                yield Cut(step, mine[start : start + size], start + size >= len(mine))
 
-    def parts(self, step: int, indices: Indices) -> Iterator[Part]:
-        """A share in pieces of at most `micro_batch` samples."""
-        size = self.wanted.micro_batch or len(indices)
-        for start in range(0, len(indices), size):
-            yield self.part(step, indices[start : start + size], last=start + size >= len(indices))
-
-    def part(self, step: int, indices: Indices, *, last: bool) -> Part:
-        inputs, labels = self.source.training(Draw(self.seed, step), indices)
+    def samples(self, steps: range, indices: Indices) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of these samples, as many of each step."""
+        inputs, labels = self.source.training(Draw(self.seed, steps.start, len(steps)), indices)
         if inputs.ndim == 4:  # images; tokens have no layout to choose
             inputs = inputs.to(memory_format=self.memory_format)  # `contiguous` leaves one channel as it is
-        return Part(inputs=inputs, labels=labels, last=last, seed=drawn(self.seed, step, int(indices[0])))
+        return inputs, labels
+
+    def part(self, cut: Cut, inputs: Tensor, labels: Tensor) -> Part:
+        seed = drawn(self.seed, cut.step, int(cut.indices[0]))
+        return Part(inputs=inputs, labels=labels, last=cut.last, seed=seed)
 
 
 @contextmanager
@@ -65,13 +102,15 @@ def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[lis
     """The parts of these steps in order; `workers` threads prepare as many steps ahead. For a GPU they are made on a
     stream of their own."""
     device = batches.source.device
-    if device.type != "cuda":
+    if device.type == "cuda":
+        beside = Beside(batches, device)
+        with made(beside.at, steps, workers) as found:
+            yield map(beside.handed_over, found)
+    elif workers == 0:
+        yield batches.each(steps)
+    else:
         with made(batches.at, steps, workers) as found:
             yield found
-        return
-    beside = Beside(batches, device)
-    with made(beside.at, steps, workers) as found:
-        yield map(beside.handed_over, found)
 
 
 class Beside:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -91,6 +92,11 @@ class ImageSet:
     @property
     def image_size(self) -> int:
         return self.train.shape[1]
+
+    @property
+    def sample_values(self) -> int:
+        """How many numbers an image is."""
+        return math.prod(self.train.shape)
 
     def to(self, device: torch.device) -> ImageSet:
         return replace(self, train=self.train.to(device), held_out=self.held_out.to(device), device=device)

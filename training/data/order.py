@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 STREAMS = 18  # of random bits that a step has: augment.py has ten, RandAugment one for each of up to 8 operations
+STEPS_AT_ONCE = 16  # at most, whose samples are drawn together
 Indices = npt.NDArray[np.int64]
 
 
@@ -36,18 +37,22 @@ def share(indices: Indices, which: int, ways: int) -> Indices:
     return indices[which::ways]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=2 * STEPS_AT_ONCE)
 def starts(seed: int, step: int) -> npt.NDArray[np.uint64]:
     """Where the counter of each stream begins in a step."""
     return np.random.Philox(key=[seed, step]).random_raw(STREAMS)
 
 
-def counters(seed: int, step: int, indices: Indices, stream: int = 0) -> npt.NDArray[np.uint64]:
-    """64 random bits a sample as a function of (seed, step, index) and stream (SplitMix64, Steele et al. 2014)."""
-    bits = indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + starts(seed, step)[stream]
+def counters(seed: int, steps: range, indices: Indices, stream: int = 0) -> npt.NDArray[np.uint64]:
+    """64 random bits a sample as a function of (seed, step, index) and stream (SplitMix64, Steele et al. 2014).
+
+    indices: as many of each step, one step behind the other.
+    """
+    begins = np.array([[starts(seed, step)[stream]] for step in steps])
+    bits = (indices.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)).reshape(len(steps), -1) + begins
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return (bits ^ (bits >> np.uint64(31))).reshape(-1)
 
 
 def drawn(seed: int, step: int, index: int) -> int:

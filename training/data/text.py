@@ -78,6 +78,11 @@ class TextSet:
     classes: int
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
+    @property
+    def sample_values(self) -> int:
+        """How many tokens a sample is."""
+        return self.length
+
     def to(self, device: torch.device) -> TextSet:
         return replace(self, device=device)
 

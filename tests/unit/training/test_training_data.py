@@ -16,6 +16,7 @@ from training.data import mnist5k, synthetic
 from training.data.augment import Draw, shifted, warped
 from training.data.batches import Batches, ahead, made
 from training.data.images import DataError, ImageSet
+from training.data.order import Indices
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +125,11 @@ def batches(
     mine: range = range(1),
     channels: int = 3,
     memory_format: torch.memory_format = torch.contiguous_format,
+    augment: Augment | None = None,
 ) -> Batches:
     wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, channels=channels)
     job = SimpleNamespace(seed=3, data=wanted)
-    source = replace(synthetic.load(wanted, 3), augment=Augment(shift=1))
+    source = replace(synthetic.load(wanted, 3), augment=augment or Augment(shift=1))
     return Batches(source, job, ways=ways, mine=mine, memory_format=memory_format)  # pyright: ignore[reportArgumentType]
 
 
@@ -136,6 +138,31 @@ def test_threads_prepare_the_same_batches_in_the_same_order():
     with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
         for mine, theirs in zip(plain, threaded, strict=True):
             assert torch.equal(mine[0].inputs, theirs[0].inputs)
+
+
+@pytest.mark.parametrize(
+    "changes", [Augment(warp=0.2, shift=1), Augment(randaugment=2, flip=True), Augment(cutmix=1.0)]
+)
+def test_small_steps_are_made_several_at_a_time_and_are_those_made_one_by_one(
+    changes: Augment, monkeypatch: pytest.MonkeyPatch
+):
+    source = batches(micro_batch=2, ways=4, mine=range(1, 3), memory_format=torch.channels_last, augment=changes)
+    training, asked = ImageSet.training, list[int]()
+
+    def counted(self: ImageSet, draw: Draw, indices: Indices) -> tuple[torch.Tensor, torch.Tensor]:
+        asked.append(draw.count)
+        return training(self, draw, indices)
+
+    monkeypatch.setattr(ImageSet, "training", counted)
+    together = [*source.each(range(3, 25))]
+
+    assert asked == [16, 6]
+    for step, parts in enumerate(together, 3):
+        for mine, alone in zip(parts, source.at(step), strict=True):
+            assert torch.equal(mine.inputs, alone.inputs)
+            assert mine.inputs.stride() == alone.inputs.stride()
+            assert torch.equal(mine.labels, alone.labels)
+            assert (mine.last, mine.seed) == (alone.last, alone.seed)
 
 
 def test_threads_that_prepare_batches_compute_alone_beside_the_loops_team():
