@@ -112,7 +112,7 @@ def positive(text: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("machines", type=positive, nargs="*", default=[8, 16], metavar="MACHINES", help="8 and 16")
-    parser.add_argument("--rounds", type=positive, default=2, metavar="K", help="how many turns each number takes (2)")
+    parser.add_argument("--rounds", type=positive, default=3, metavar="K", help="how many turns each number takes (3)")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     figures = measured(asked.machines, asked.rounds)
