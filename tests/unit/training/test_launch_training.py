@@ -13,7 +13,7 @@ from launched import Launchers, launchers
 from training.config import load
 from training.loop import train
 
-STEPS = 300  # enough that the job still runs when a loaded machine lets this process look
+STEPS = 600  # enough that the job still runs when a loaded machine lets this process look
 
 
 @pytest.fixture(scope="module")
