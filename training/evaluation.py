@@ -35,7 +35,8 @@ def evaluate(
         parallel.model.train()
     if sums is None:
         return None
-    answered, loss = (sum_ / parallel.copies for sum_ in parallel.ranks.total(sums).result())
+    rows = parallel.ranks.rows(sums).result()
+    answered, loss = (sum(numbers) / parallel.copies for numbers in zip(*rows, strict=True))
     return Score(accuracy=answered / len(data.held_out), loss=loss / len(data.held_out))
 
 

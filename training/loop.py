@@ -21,7 +21,7 @@ from training.compiled import compiled
 from training.config import Job
 from training.data import load as load_data
 from training.data.batches import Batches, Part, ahead
-from training.dist import Agreement, Ranks, Total, connect, parallel, warm_up
+from training.dist import Agreement, Ranks, Rows, connect, parallel, warm_up
 from training.evaluation import evaluate
 from training.health import Heartbeat, Losses
 from training.meter import Meter
@@ -66,12 +66,12 @@ def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -
 
 
 class Begun(NamedTuple):
-    """A report whose sums are on their way: what was measured when its step was done."""
+    """A report whose numbers are on their way: what was measured when its step was done."""
 
     step: int
     samples_per_second: float
     seconds: float
-    total: Total
+    rows: Rows
 
 
 class Run:
@@ -218,20 +218,19 @@ class Run:
         )
 
     def sum_up(self, step: int) -> None:
-        """Starts the report of a step: its loss and the ranks' paces are added up while the loop goes on."""
-        paces = torch.zeros(self.ranks.world, device=self.ranks.device)
-        paces[self.ranks.rank] = self.pace.lap()
-        total = self.ranks.total(torch.cat([self.losses.sums(), paces]))
-        self.begun = Begun(step, self.meter.lap(), round(self.tracker.seconds(), 3), total)
+        """Starts the report of a step: the ranks' losses and paces travel while the loop goes on."""
+        pace = torch.full((1,), self.pace.lap(), device=self.ranks.device)
+        rows = self.ranks.rows(torch.cat([self.losses.sums(), pace]))
+        self.begun = Begun(step, self.meter.lap(), round(self.tracker.seconds(), 3), rows)
 
     def tell_step(self) -> None:
         """Ends the report that was begun, if one was."""
         if self.begun is None:
             return
-        (step, rate, seconds, total), self.begun = self.begun, None
-        loss, wrong, *paces = total.result()
-        self.loss = loss / self.job.data.global_batch / self.parallel.copies
-        self.losses.judge(step, self.loss, wrong)
+        (step, rate, seconds, rows), self.begun = self.begun, None
+        losses, wrong, paces = zip(*rows.result(), strict=True)
+        self.loss = sum(losses) / self.job.data.global_batch / self.parallel.copies
+        self.losses.judge(step, self.loss, sum(wrong))
         lr = learning_rate(self.job.optimizer, step - 1, self.steps)
         told = Step(step=step, steps=self.steps, loss=self.loss, lr=lr, samples_per_second=rate, seconds=seconds)
         used = None if self.peak is None else flops.mfu(rate, self.flops, self.peak, self.ranks.world)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from statistics import median
 
 import torch
@@ -37,7 +38,7 @@ class Pace:
         return seconds
 
 
-def straggler(seconds: list[float]) -> float:
+def straggler(seconds: Sequence[float]) -> float:
     """The slowest rank's time over the median rank's: 1 where all are alike."""
     middle = median(seconds)
     return max(seconds) / middle if middle else 1.0

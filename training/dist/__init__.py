@@ -13,11 +13,11 @@ from training.dist.compress import HALF, Flat, PowerSgd
 from training.dist.ddp import Ddp
 from training.dist.local import Local
 from training.dist.parallel import Parallel
-from training.dist.ranks import Ranks, Total, connect
+from training.dist.ranks import Ranks, Rows, connect
 from training.dist.shards import Shards
 from training.wanted import run
 
-__all__ = ["Agreement", "Parallel", "Ranks", "Total", "connect", "parallel", "warm_up"]
+__all__ = ["Agreement", "Parallel", "Ranks", "Rows", "connect", "parallel", "warm_up"]
 
 WARM_UP_STEPS = 2
 

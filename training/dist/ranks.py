@@ -30,26 +30,26 @@ class Vote:
         return self._values.tolist() if isinstance(self._values, Tensor) else self._values
 
 
-class Total:
-    """Numbers that the ranks add up, in the order of the gradients' group; `result` waits for them, not for what the
-    device was given since."""
+class Rows:
+    """Every rank's numbers on their way to all, a row each, in the order of the gradients' group; `result` waits for
+    them, not for what the device was given since."""
 
-    def __init__(self, values: Tensor, work: dist.Work | None) -> None:
-        self._values, self._work, self._copied = values, work, None
-        if values.is_cuda:
+    def __init__(self, rows: Tensor, work: dist.Work | None) -> None:
+        self._rows, self._work, self._copied = rows, work, None
+        if rows.is_cuda:
             if work is not None:
                 work.wait()  # the stream waits, the host does not
-            self._values = torch.empty_like(values, device="cpu", pin_memory=True)
-            self._values.copy_(values, non_blocking=True)
+            self._rows = torch.empty_like(rows, device="cpu", pin_memory=True)
+            self._rows.copy_(rows, non_blocking=True)
             self._work, self._copied = None, torch.cuda.Event()
             self._copied.record()
 
-    def result(self) -> list[float]:
+    def result(self) -> list[list[float]]:
         if self._work is not None:
             self._work.wait()
         if self._copied is not None:
             self._copied.synchronize()
-        return self._values.tolist()
+        return self._rows.tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +74,13 @@ class Ranks:
         mine = torch.tensor(values)
         return Vote(mine, dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True))
 
-    def total(self, values: Tensor) -> Total:
-        """Starts a sum over the ranks that travels while this rank goes on; values: on the device."""
-        return Total(values, dist.all_reduce(values, async_op=True) if self.control else None)
+    def rows(self, values: Tensor) -> Rows:
+        """Starts to give every rank the numbers of all, while this rank goes on; values: [numbers], on the device.
+        Sums are left to whoever reads them: where ranks are as many as cores, gloo's take more from the steps."""
+        if self.control is None:
+            return Rows(values[None], None)
+        rows = values.new_empty(self.world, len(values))
+        return Rows(rows, dist.all_gather_into_tensor(rows.flatten(), values, async_op=True))
 
     def gather(self, value: T, group: dist.ProcessGroup | None = None) -> list[T]:
         """Everybody's value, in rank order; for small plain objects. group: control where none is given."""
