@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from training.checkpoint.direct import DirectFile, blocks
+from training.checkpoint.direct import BLOCK_BYTES, DirectFile, blocks
 
 TYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
@@ -42,14 +42,18 @@ class Written:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> Written:
-    """Writes CPU tensors durably; each block is hashed while it is written. Raises OSError where the disk is full or
-    gone."""
+    """Writes CPU tensors durably; each whole block is hashed while it is written. Raises OSError where the disk is
+    full or gone."""
     sha256, size = hashlib.sha256(), 0
     with DirectFile(path) as file, ThreadPoolExecutor(1, "checkpoint block") as disk:
         for block in blocks(encoded(tensors)):
-            writing = disk.submit(file.write, block)
-            sha256.update(block)
-            writing.result()
+            if len(block) == BLOCK_BYTES:
+                writing = disk.submit(file.write, block)
+                sha256.update(block)
+                writing.result()
+            else:  # the last: to start a thread beside the step loop may take longer than both
+                file.write(block)
+                sha256.update(block)
             size += len(block)
         file.sync()
     return Written(bytes=size, sha256=sha256.hexdigest())

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from training.checkpoint.digest import digest, of_folder
+from training.checkpoint.direct import BLOCK_BYTES
 from training.checkpoint.manifest import Damaged, read, read_manifest
 from training.checkpoint.store import Store
 from training.checkpoint.tensorfile import NotTensors, Written, decode
@@ -42,6 +43,12 @@ def test_a_checkpoint_comes_back_as_it_was_saved(store: Store):
 
     assert (found.step, found.about) == (20, {"world_size": 1})
     assert all(torch.equal(found.tensors()[name], tensor) for name, tensor in tensors(20).items())
+
+
+def test_a_checkpoint_of_more_than_one_block_comes_back_too(store: Store):
+    saved = {"w": torch.arange(BLOCK_BYTES // 4 + 1, dtype=torch.int32)}
+
+    assert torch.equal(read(store.save(30, saved, {"world_size": 1})).tensors()["w"], saved["w"])
 
 
 def test_the_manifest_names_every_file_with_its_hash_and_how_it_was_made(store: Store):
