@@ -1,7 +1,7 @@
 """SpamAssassin's public e-mails: 4,150 wanted ones (ham) and 1,896 unwanted ones; bodies only.
 
 Headers are left out: they tell the collections apart by dates and servers. E-mails whose words are the same lie on one
-side of the split.
+side of the split, and of a fold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHARACTERS = 4000  # of a body that are looked at
 
 def load(wanted: Spam) -> TextSet:
     """Four fifths to train on, one held out; the vocabulary is made from the first, or given. Raises DataError."""
-    texts, labels, held_out = emails()
+    texts, labels, families, held_out = emails()
     training = [text for text, held in zip(texts, held_out, strict=True) if not held]
     given = tokens.given(wanted.tokenizer) if wanted.tokenizer else None
     vocabulary = given.get_vocab_size() if given else wanted.vocabulary
@@ -33,22 +33,25 @@ def load(wanted: Spam) -> TextSet:
         return tokens.documents(given or tokens.wordpiece(training, vocabulary), texts, wanted.length)
 
     rows = cache.kept(f"spam-{wanted.length}-{vocabulary}-{hashlib.sha256(source).hexdigest()[:16]}", tokenized)
-    train, judged = (Documents(tokens=rows[which], labels=labels[which]) for which in (~held_out, held_out))
+    all_of_them = Documents(tokens=rows, labels=labels, families=families)
+    train, judged = (all_of_them.only(which) for which in (~held_out, held_out))
     return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)
 
 
-def emails() -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Bodies, whether each is spam (1) or not (0), and whether it is held out."""
+def emails() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    """Bodies, whether each is spam (1) or not (0), which copies are of one e-mail, and whether it is held out."""
     texts: list[str] = []
     labels: list[int] = []
-    held_out: list[bool] = []
+    digests: list[str] = []
     for name, content in fetch.files("spam"):
         if name.startswith("data/") and name.endswith(".txt"):
             text = body(content)
             texts.append(text)
             labels.append(int("/spam-" in name))
-            held_out.append(hashlib.sha256(words(text)).digest()[0] % HELD_OUT == 0)
-    return texts, np.array(labels), np.array(held_out)
+            digests.append(hashlib.sha256(words(text)).hexdigest())
+    _, families = np.unique(np.array(digests, dtype=str), return_inverse=True)
+    held_out = np.array([int(digest[:2], 16) % HELD_OUT == 0 for digest in digests])
+    return texts, np.array(labels), families, held_out
 
 
 def body(content: bytes) -> str:

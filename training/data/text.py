@@ -30,13 +30,28 @@ class TextSource(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Documents:
-    """Tokens [samples, length], padded at the end, and labels [samples]."""
+    """Tokens [samples, length], padded at the end, and labels [samples].
+
+    families: a number from 0 on of each sample [samples], the same for copies of one text; without it each sample is a
+    text of its own.
+    """
 
     tokens: npt.NDArray[np.uint16]
     labels: npt.NDArray[np.int64]
+    families: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def only(self, which: npt.NDArray[np.bool_]) -> Documents:
+        """Those of the mask [samples]."""
+        families = None if self.families is None else self.families[which]
+        return Documents(tokens=self.tokens[which], labels=self.labels[which], families=families)
+
+    def fold(self, number: int, folds: int) -> npt.NDArray[np.bool_]:
+        """The mask [samples] of one part in `folds`, drawn at random; the copies of a text lie in one part."""
+        families = np.arange(len(self)) if self.families is None else self.families
+        return (permutation(folds, 0, families.max(initial=-1) + 1) % folds == number)[families]
 
     def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
         tokens = self.tokens[indices]
@@ -109,8 +124,8 @@ def fold(data: TextSet, number: int, folds: int) -> TextSet:
     """A set judged by one part in `folds` of the training documents, drawn at random, or of its running text."""
     train = data.train
     if isinstance(train, Documents):
-        judged = permutation(folds, 0, len(train)) % folds == number
-        parts = (Documents(tokens=train.tokens[w], labels=train.labels[w]) for w in (~judged, judged))
+        judged = train.fold(number, folds)
+        parts = (train.only(which) for which in (~judged, judged))
     else:
         assert isinstance(train, Running)
         first, last = (len(train.tokens) * n // folds for n in (number, number + 1))

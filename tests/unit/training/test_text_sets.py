@@ -18,7 +18,7 @@ from training.config import Job
 from training.data import books, fetch, spam, tokens
 from training.data.augment import Draw
 from training.data.images import DataError
-from training.data.text import Running, TextSet
+from training.data.text import Documents, Running, TextSet
 
 
 def archive(files: dict[str, str]) -> bytes:
@@ -90,12 +90,23 @@ def test_emails_are_bodies_and_copies_lie_on_one_side(carried: Callable):
     bad = {f"data/spam-2/{n}.txt": MAIL.format(f"offer alpha{'abcdefghijklmnopqrstuvwxyz'[n]}") for n in range(20)}
     carried("spam", ham | bad)
 
-    texts, labels, held_out = spam.emails()
+    texts, labels, families, held_out = spam.emails()
 
     assert texts[0] == "meeting agenda & minutes 0"
     assert labels.tolist() == [0] * 20 + [1] * 20
-    assert len(set(held_out[:20].tolist())) == 1  # the same words but for numbers
-    assert len(set(held_out[20:].tolist())) == 2
+    assert len({*families[:20]}) == len({*held_out[:20]}) == 1  # the same words but for numbers
+    assert len({*families[20:]}) == 20
+    assert len({*held_out[20:]}) == 2
+
+
+def test_copies_lie_on_one_side_of_a_fold():
+    tokens, families = np.arange(400, dtype=np.uint16).reshape(200, 2), np.arange(200) // 4
+    whole = Documents(tokens=tokens, labels=np.zeros(200, dtype=np.int64), families=families)
+
+    parts = [whole.only(whole.fold(number, 5)) for number in range(5)]
+
+    assert sorted(document for part in parts for document in part.tokens[:, 0].tolist()) == [*range(0, 400, 2)]
+    assert all(len(part) == 40 and len({*part.tokens[:, 0] // 8}) == 10 for part in parts)
 
 
 def test_emails_become_wordpieces_between_their_marks(carried: Callable, small: Callable[..., Job]):
