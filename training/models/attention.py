@@ -19,8 +19,8 @@ class Attention(nn.Module):
         self.heads, self.chance = heads, dropout
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x [batch, tokens, width] → the same shape. mask: true where a token may be looked at."""
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x [batch, tokens, width] → the same shape. mask: true where a token may be looked at; None: everywhere."""
         query, key, value = (
             part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (self.query, self.key, self.value)
         )
