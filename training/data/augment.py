@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 from torch.nn import functional
 
@@ -76,10 +77,13 @@ def changed(read: Read, wanted: Augment, draw: Draw, indices: Indices) -> tuple[
 
 
 def flipped(images: Tensor, draw: Draw, indices: Indices) -> Tensor:
-    """Half of the images, left to right. Whole images are replaced: torch is slow at choosing byte by byte."""
+    """Half of the images, left to right."""
     places = torch.from_numpy(np.flatnonzero(draw.bits(FLIP, indices) >> np.uint64(63))).to(images.device)
-    mirrored = images.clone()
-    mirrored[places] = images.index_select(0, places).flip(3)
+    mirrored, turned = images.clone(), images.index_select(0, places).flip(3)
+    if images.device.type == "cpu":  # numpy copies whole images, torch byte by byte
+        mirrored.numpy()[places.numpy()] = turned.numpy()
+    else:
+        mirrored[places] = turned
     return mirrored
 
 
@@ -120,7 +124,11 @@ def shifted(images: Tensor, draw: Draw, indices: Indices, most: int) -> Tensor:
     """Each image moved by up to `most` pixels along both axes, over black."""
     height, width = images.shape[2:]
     padded = functional.pad(images, (most, most, most, most))
-    right, down = torch.from_numpy(offsets(draw, indices, most)).to(images.device).T
+    right, down = offsets(draw, indices, most).T
+    if images.device.type == "cpu":  # numpy copies whole rows, torch byte by byte
+        windows = sliding_window_view(padded.numpy(), (height, width), axis=(2, 3))
+        return torch.from_numpy(windows[np.arange(len(images)), :, down, right])
+    right, down = (torch.from_numpy(part).to(images.device) for part in (right, down))
     places = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view: [images, channels, down, right, height, width]
     which = torch.arange(len(images), device=images.device)
     return places[which, :, down, right]
