@@ -32,7 +32,7 @@ def spam() -> Figure:
 
 def of_job(job: str, name: str, goal: float) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
-        runs = {seed: launched(job, Path(folder) / f"seed-{seed}", seed) for seed in SEEDS}
+        runs = {seed: launched(job, Path(folder) / f"seed-{seed}", f"seed={seed}") for seed in SEEDS}
     made = load(job, [])
     return Figure(
         name=name,
@@ -44,13 +44,12 @@ def of_job(job: str, name: str, goal: float) -> Figure:
     )
 
 
-def launched(job: str, out: Path, seed: int) -> tuple[float, float]:
-    """Accuracy and seconds of one launch, start-up included."""
+def launched(job: str, out: Path, *settings: str) -> tuple[float, float]:
+    """Accuracy and seconds of one launch on two ranks, start-up included; settings as `--set` takes them."""
     command = [sys.executable, "-m", "training", "launch", job, "--nproc", str(RANKS)]
+    options = [part for setting in (*settings, f"out={out}") for part in ("--set", setting)]
     start = time.perf_counter()
-    done = subprocess.run(
-        [*command, "--set", f"seed={seed}", "--set", f"out={out}"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"the launch with seed {seed} ended with exit code {done.returncode}: {done.stderr.strip()}")
+        raise BenchError(f"the launch of {out.name} ended with exit code {done.returncode}: {done.stderr.strip()}")
     return json.loads((out / RESULT).read_text())["accuracy"], time.perf_counter() - start
