@@ -38,6 +38,14 @@ EVERYTHING = {
 }
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_moves_and_mirrors_as_the_cpu_does(images: Images):
+    wanted, indices, gpu = Augment(shift=2, flip=True), np.arange(SAMPLES), images.to(torch.device("cuda"))
+
+    assert torch.equal(batch(gpu, wanted, indices)[0].cpu(), batch(images, wanted, indices)[0])
+
+
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_an_image_does_not_depend_on_its_batch(name: str, images: Images):
     indices = np.arange(10, 40)
