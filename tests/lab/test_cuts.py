@@ -34,7 +34,7 @@ def test_after_cuts_a_run_converges_and_the_next_changes_nothing(
         task = chance.randint(1, TASKS)
         machine.run(f"python3 /usr/local/lib/standin/standin_cut.py {task} {MACHINE_USER}")
 
-    broken, healed, again = (machines[0].play() for _ in range(3))
+    broken, healed, again = (machines[0].play(gpu_node_at_once=MACHINES) for _ in range(3))
 
     assert all(counts["unreachable"] == 1 for counts in broken.recap.values()), broken.output
     assert healed.code == 0, healed.output

@@ -49,9 +49,9 @@ def nodes(boot: Boot) -> Iterator[dict[str, GpuMachine]]:
 
 
 def play(nodes: dict[str, GpuMachine], playbook: str = "gpu_node.yml", **settings: Any) -> Played:
-    """Plays on all of them."""
+    """Plays on all of them at once, for where all fail the next ones would not be begun."""
     first = next(iter(nodes.values()))
-    return first.play(playbook, **{"doca_ofed_key": first.keys[2].fingerprint, **settings})
+    return first.play(playbook, **{"gpu_node_at_once": "100%", "doca_ofed_key": first.keys[2].fingerprint, **settings})
 
 
 def said(played: Played, node: GpuMachine) -> str:

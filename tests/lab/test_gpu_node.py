@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ssh_hosts import Host, Played, Site, make_key
+from ssh_hosts import Host, Played, Site, free_port, make_key
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,15 @@ def test_preflight_names_every_shortage_at_once_and_the_node_is_no_longer_ready(
     assert "needs at least 1000000.0 GiB: free some or choose a larger disk" in played.output
     assert nodes[0].ready["ready"] is False
     assert nodes[0].ready["checks"][0]["detail"] == "gpu_node.yml has not finished on it"
+
+
+def test_machines_of_this_computer_take_turns_two_a_core(site: Site) -> None:
+    node, most = site.handover["nodes"][0], 2 * int(subprocess.check_output(["nproc"]))
+    silent = {**node, "prefix": "/", "port": free_port(node["address"])}
+    machines = changed_handover(site, nodes=[{**silent, "name": f"machine-{n}"} for n in range(most + 1)])
+
+    here = site.play("gpu_node.yml", handover=machines)
+    asked = site.play("gpu_node.yml", handover=machines, gpu_node_at_once="100%")
+    elsewhere = site.play("gpu_node.yml", handover={**machines, "cloud": "machines"})
+
+    assert [len(played.recap) for played in (here, asked, elsewhere)] == [most, most + 1, most + 1]
