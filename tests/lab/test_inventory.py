@@ -158,8 +158,8 @@ def test_only_nodes_that_have_proven_it_are_ready_and_the_others_say_why_not(tmp
 def test_machines_that_share_this_computers_cores_are_told_apart(tmp_path: Path, listed: dict[str, Any]) -> None:
     elsewhere = json.loads(told(tmp_path, {**HANDOVER, "cloud": "machines"}).stdout)
 
-    assert listed["here"] == {"hosts": ["h100-a-1"]}
-    assert elsewhere["here"] == {"hosts": []}
+    assert listed["this_computer"] == {"hosts": ["h100-a-1"]}
+    assert elsewhere["this_computer"] == {"hosts": []}
 
 
 def test_a_node_without_a_report_or_with_that_of_an_older_one_is_not_ready(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def load(wanted: Spam) -> TextSet:
         return tokens.documents(given or tokens.wordpiece(training, vocabulary), texts, wanted.length)
 
     rows = cache.kept(f"spam-{wanted.length}-{vocabulary}-{hashlib.sha256(source).hexdigest()[:16]}", tokenized)
-    all_of_them = Documents(tokens=rows, labels=labels, families=families)
-    train, judged = (all_of_them.only(which) for which in (~held_out, held_out))
+    whole = Documents(tokens=rows, labels=labels, families=families)
+    train, judged = (whole.only(which) for which in (~held_out, held_out))
     return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)
 
 

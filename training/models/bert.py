@@ -112,10 +112,10 @@ class Bert(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         text = tokens != PADDING
-        return self.pooler(self.encoder(self.embeddings(tokens), attended(text)), text)
+        return self.pooler(self.encoder(self.embeddings(tokens), padding_mask(text)), text)
 
 
-def attended(text: Tensor) -> Tensor | None:
+def padding_mask(text: Tensor) -> Tensor | None:
     """Where attention may look, of text [batch, tokens]; None where nothing is padded, since it is quicker unasked. A
     GPU's answer to that would have to be waited for."""
     return None if text.device.type == "cpu" and bool(text.all()) else text[:, None, None, :]
