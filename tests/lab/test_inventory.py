@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from ssh_hosts import PLAYBOOKS
+
+from infra.spec.types import GroupName
 
 HANDOVER: dict[str, Any] = {
     "version": 1,
@@ -86,6 +89,15 @@ def test_every_node_is_a_gpu_node_and_in_the_group_of_its_stack_file(listed: dic
     assert listed["gpu_nodes"]["children"] == ["h100-a", "cpu"]
     assert listed["h100-a"] == {"hosts": ["h100-a-1"], "vars": {"gpufleet_group": {"name": "h100-a"}}}
     assert listed["cpu"] == {"hosts": ["cpu-1"], "vars": {"gpufleet_group": {"name": "cpu"}}}
+
+
+def test_a_stack_file_gives_no_group_a_name_that_the_inventory_needs(listed: dict[str, Any]) -> None:
+    own = listed.keys() - {"_meta", *(group["name"] for group in HANDOVER["groups"])}
+
+    assert own
+    for name in own:
+        with pytest.raises(ValidationError):
+            TypeAdapter(GroupName).validate_python(name)
 
 
 def test_the_handover_is_told_once_so_that_a_node_more_does_not_make_all_others_larger(
