@@ -151,3 +151,23 @@ def test_machines_of_this_computer_take_turns_two_a_core(site: Site) -> None:
     elsewhere = site.play("gpu_node.yml", handover={**machines, "cloud": "machines"})
 
     assert [len(played.recap) for played in (here, asked, elsewhere)] == [most, most + 1, most + 1]
+
+
+@pytest.mark.parametrize(
+    ("playbook", "setting"),
+    [
+        ("gpu_node.yml", "gpu_node_at_once"),
+        ("upgrade.yml", "upgrade_at_once"),
+        ("rollback.yml", "upgrade_at_once"),
+    ],
+)
+@pytest.mark.parametrize("number", ["0", "few"])
+def test_no_node_is_touched_where_it_is_unclear_how_many_at_once(
+    site: Site, playbook: str, setting: str, number: str
+) -> None:
+    settings: dict[str, Any] = {setting: number}
+
+    played = site.play(playbook, **settings)
+
+    assert played.recap == {}
+    assert f"-e {setting}={number} is no number of nodes" in played.output
