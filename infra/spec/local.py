@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from infra.spec.cluster import Cluster, Section, at_least_one, repeated_names, unique_names
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import AbsolutePath, Address, Cidr, Count, GroupName, Name, Port
+from infra.spec.types import AbsolutePath, Address, Cidr, Count, Name, Port
 
 # Loopback addresses need no set-up and port 22 needs root; a machine has a network and a port 22 of its own.
 NETWORKS = {
@@ -29,7 +29,7 @@ class LocalNetwork(Section):
 class LocalNodes(Section):
     """Equal nodes. At most 1000: a Linux bridge has 1023 ports (BR_PORT_BITS in the kernel's bridge driver)."""
 
-    name: GroupName
+    name: Name
     count: Annotated[Count, Field(le=1000)]
     addresses: tuple[Address, ...] | None = None
 

@@ -11,7 +11,7 @@ from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, GroupName, KeyFile, Name, Port, like
+from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, Name, Port, like
 
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
@@ -105,7 +105,7 @@ class HostDisks(Section):
 class MachineNodes(Section):
     """Equal hosts. The group named `head`, of one host without GPUs, runs the rendezvous store."""
 
-    name: GroupName
+    name: Name
     gpu: GpuName | None = None
     gpus: Annotated[Count, Field(le=16)] | None = None
     fabric: Annotated[InfiniBand | Roce, Field(discriminator="kind")] | None = None

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_valida
 
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import AbsolutePath, Cidr, Count, Flag, GroupName, Name, PublicKey, like
+from infra.spec.types import AbsolutePath, Cidr, Count, Flag, Name, PublicKey, like
 
 Email = Annotated[str, AfterValidator(like(r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail address"))]
 Percent = Annotated[float, Strict(), Field(gt=0, le=100)]
@@ -78,7 +78,7 @@ class Copy(Section):
 class Counted(Section):
     """Equal machines: `count` of them, or between `min` and `max` by the load of their GPUs."""
 
-    name: GroupName
+    name: Name
     count: Size | None = None
     min: Annotated[int, Strict(), Field(ge=0)] | None = None
     max: Size | None = None

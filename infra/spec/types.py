@@ -15,8 +15,6 @@ from infra.spec.shown import quoted, shown
 
 MIG_PROFILE = r"\d+g\.\d+gb(\+me)?"  # NVIDIA Multi-Instance GPU User Guide, "GPU instance"
 
-INVENTORY_GROUPS = ("all", "ready", "ungrouped")  # Ansible's own, and the inventory's that is no node group
-
 NAME_LENGTH = 32  # leaves room for "-<number>" and a cloud's prefix within the 63 characters of a host name (RFC 1123)
 
 
@@ -37,13 +35,6 @@ def _name(text: str) -> str:
     if not re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", text):
         raise ValueError(f"{quoted(text)} is no name: small letters, digits and inner hyphens, beginning with a letter")
     return text
-
-
-def _no_inventory_group(name: str) -> str:
-    """The inventory has a group for each group of nodes: of two with one name the nodes of one would be lost."""
-    if name in INVENTORY_GROUPS:
-        raise ValueError(f"{quoted(name)} is a group of the inventory already; name these nodes otherwise")
-    return name
 
 
 def _absolute_path(text: str) -> str:
@@ -96,7 +87,6 @@ def _gpu_name(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-GroupName = Annotated[Name, AfterValidator(_no_inventory_group)]
 GpuName = Annotated[str, AfterValidator(_gpu_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]

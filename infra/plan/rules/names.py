@@ -8,15 +8,16 @@ from infra.plan.plan import Plan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.cluster import Cluster
 
-ANSIBLE_OWN = ("all", "ungrouped")  # Ansible, "How to build your inventory": the two default groups
+# Ansible's two default groups ("How to build your inventory"), and the one of nodes that have proven themselves.
+OF_EVERY_INVENTORY = ("all", "ungrouped", "ready")
 
 
 @rule("group-names-are-free-in-the-inventory", Plan)
 def group_names_are_free_in_the_inventory(_: Cluster, plan: Plan) -> Iterator[Violation]:
-    """An inventory cannot tell a group from a host of the same name, nor redefine its two default groups."""
+    """An inventory cannot tell a group from a host of the same name, nor keep nodes in one that it has of itself."""
     nodes = {node.name for node in plan.nodes}
     for i, group in enumerate(plan.groups):
-        if group.name in ANSIBLE_OWN:
-            yield f"cluster.nodes[{i}].name", f"'{group.name}' is a group that every Ansible inventory has already"
+        if group.name in OF_EVERY_INVENTORY:
+            yield f"cluster.nodes[{i}].name", f"'{group.name}' is a group that every inventory has already"
         if group.name in nodes:
             yield f"cluster.nodes[{i}].name", f"'{group.name}' is also a node's name; an inventory needs them to differ"

@@ -95,11 +95,11 @@ def test_a_budget_of_nothing_is_enough_for_this_computer(project: Project) -> No
     assert decide(project.load(PROCESS + "budget: {hourly: 0, monthly: 0}")).findings == ()
 
 
-@pytest.mark.parametrize("name", ["all", "ungrouped"])
+@pytest.mark.parametrize("name", ["all", "ungrouped", "ready"])
 def test_a_group_cannot_have_a_name_that_every_inventory_has(project: Project, name: str) -> None:
     (finding,) = decide(project.load(PROCESS.replace("name: a", f"name: {name}"))).errors
 
-    assert finding.message == f"'{name}' is a group that every Ansible inventory has already"
+    assert finding.message == f"'{name}' is a group that every inventory has already"
 
 
 def test_two_storages_cannot_have_one_mount(project: Project) -> None:
