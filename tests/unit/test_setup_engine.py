@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,10 @@ def test_without_root_the_tests_that_will_be_skipped_are_named(monkeypatch: pyte
         Skipped, match=r"no systemd-nspawn, mmdebstrap, ip, gpg, nft, rpmbuild, createrepo_c .* machine isolation"
     ):
         system.machines_phase(silent)
+
+
+def test_the_pages_name_the_providers_of_the_locked_sdks() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
+    named = set(re.findall(r"(?:plugin install resource |`)(aws|alicloud|kubernetes) (\d+\.\d+\.\d+)", pages))
+
+    assert named == {(name, version(f"pulumi-{name}")) for name in ("aws", "alicloud", "kubernetes")}
