@@ -44,7 +44,11 @@ def test_a_role_that_only_some_nodes_want_comes_in_its_place(tmp_path: Path) -> 
         "node_stack_software_file": f"{tmp_path}/software",
     }
     ansible = [Path(sys.executable).with_name("ansible-playbook"), "-c", "local", "-i", tmp_path / "hosts.json"]
-    environment = {"ANSIBLE_ROLES_PATH": f"{tmp_path}/roles:{PLAYBOOKS}/roles", "ANSIBLE_HOME": str(tmp_path)}
+    environment = {
+        "ANSIBLE_ROLES_PATH": f"{tmp_path}/roles:{PLAYBOOKS}/roles",
+        "ANSIBLE_ACTION_PLUGINS": f"{PLAYBOOKS}/action_plugins",
+        "ANSIBLE_HOME": str(tmp_path),
+    }
 
     subprocess.run(
         [*ansible, "-e", json.dumps(settings), tmp_path / "play.yml"], env=os.environ | environment, check=True
