@@ -1,7 +1,7 @@
 """Cuts SSH on a lab machine in the middle of Ansible's N-th task there: killed, not asked. Arguments: N USER.
 
 Every task of a play is one sudo. So for so many of them another program stands before sudo in the login's PATH, counts
-them, and takes itself away with the last.
+them, and takes itself away with the last, which is not over before the cut, however short it is.
 """
 
 import sys
@@ -15,6 +15,9 @@ echo $count | $real tee {count} > /dev/null
 if [ $count = {number} ]; then
     $real rm {program} {count}
     (sleep 0.1; $real pkill -KILL -f '^sshd: {login}') > /dev/null 2>&1 < /dev/null &
+    $real "$@"
+    wait
+    exit
 fi
 exec $real "$@"
 """
