@@ -1,7 +1,7 @@
 """Action `python_program`: runs one of our Python programs on a node, all of it fed through one pipe.
 
 file: the program, found as `copy` finds its src. arguments, stdin: what it is given. interpreter: without it the one
-that Ansible has on the node. Returns what `command` does: rc, stdout, stderr.
+that Ansible has on the node. Returns what `command` does: rc, and stdout and stderr without empty lines at their end.
 
 Nothing of it is left on the node, whose list of processes and log of sudo show none of its arguments. `command` would
 run it inside a module, whose libraries the node compiles anew at every task: most of what such a task costs it.
@@ -34,5 +34,8 @@ class ActionModule(ActionBase):
         launched = LAUNCH.format(program=file.read_text(encoding="utf-8"), **told).encode()
         interpreter = self._connection._shell.quote(wanted["interpreter"] or task_vars["ansible_python_interpreter"])
         ran = self._low_level_execute_command(f"{interpreter} -", in_data=launched)
+        for stream in ("stdout", "stderr"):
+            ran[stream] = ran[stream].rstrip("\r\n")
+            ran[f"{stream}_lines"] = ran[stream].splitlines()
         failed = {"failed": True, "msg": "non-zero return code"} if ran["rc"] else {}
         return {**result, **ran, **failed, "changed": True}

@@ -44,6 +44,12 @@ def test_no_process_shows_what_a_program_is_given(tmp_path: Path):
     assert json.loads(ran["stdout"])["line"] == f"{sys.executable}\0-\0"
 
 
+def test_what_it_prints_has_no_empty_lines_at_its_end(tmp_path: Path):
+    ran = played(tmp_path, "import sys\nprint()\nprint('why\\n', file=sys.stderr)\n", {})
+    assert (ran["stdout"], ran["stdout_lines"]) == ("", [])
+    assert (ran["stderr"], ran["stderr_lines"]) == ("why", ["why"])
+
+
 def test_the_interpreter_can_be_another_one(tmp_path: Path):
     other = tmp_path / "an interpreter"
     other.write_text(f'#!/bin/sh\nOTHER=1 exec {sys.executable} "$@"\n')
