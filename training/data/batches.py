@@ -16,7 +16,7 @@ from training.config import Job
 from training.data.augment import Draw
 from training.data.images import ImageSet
 from training.data.order import STEPS_AT_ONCE, Indices, drawn, global_batch, share
-from training.data.text import TextSet
+from training.data.text import Documents, TextSet
 
 T = TypeVar("T")
 VALUES_AT_ONCE = 2**18  # of inputs: what fits into a core's own cache
@@ -58,10 +58,10 @@ class Batches:
 
     def each(self, steps: range) -> Iterator[list[Part]]:
         """The parts of one step after another. Small steps are made several at a time: most of their time goes into the
-        beginning of each operation."""
+        beginning of each operation. Not so documents, whose longest one decides how wide its batch is."""
         values = self.source.sample_values * len(self.mine) * self.wanted.global_batch // self.ways
         count = min(STEPS_AT_ONCE, VALUES_AT_ONCE // max(1, values))
-        if count <= 1:
+        if count <= 1 or isinstance(self.source.train, Documents):
             yield from map(self.at, steps)
             return
         for begin in range(0, len(steps), count):

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from training import data
 from training.config import Job
 from training.data import books, fetch, spam, tokens
 from training.data.augment import Draw
+from training.data.batches import Batches
 from training.data.images import DataError
 from training.data.text import Documents, Running, TextSet
 
@@ -80,6 +82,19 @@ def test_windows_of_running_text_move_with_the_step():
     assert first.tolist() == again.tolist() != later.tolist()
     assert [place // 10 - number for number, place in enumerate(first[:, 0].tolist())] == [0, 0, 0]
     assert text.at(np.array([len(text) - 1]), Draw(1, 0))[1].max() <= 999
+
+
+def test_a_batch_of_documents_is_as_wide_whatever_steps_are_made_beside_it(small: Callable[..., Job]):
+    lengths = np.arange(40) * 5 + 1
+    tokens = (np.arange(200) < lengths[:, None]).astype(np.uint16)
+    train = Documents(tokens=tokens, labels=np.arange(40) % 2)
+    found = TextSet(train=train, held_out=train, vocabulary=2, length=200, classes=2)
+    job = small("data={kind='spam', length=200, global_batch=2}", "model={kind='text-encoder'}")
+    batches = Batches(found, job, ways=1, mine=range(1), memory_format=torch.contiguous_format)
+
+    parts = zip(batches.each(range(3, 20)), map(batches.at, range(3, 20)), strict=True)
+
+    assert all(torch.equal(made.inputs, alone.inputs) for (made,), (alone,) in parts)
 
 
 MAIL = "From: a@b.c\nSubject: x\n\n{}"
