@@ -77,7 +77,8 @@ def parts_of(source: Any, found: data.DataSet) -> list[Part]:
     if isinstance(source, Running):
         return [(source.tokens.dtype, source.tokens.shape, pieces(source.tokens))]
     if isinstance(source, Documents):
-        return [(array.dtype, array.shape, pieces(array)) for array in (source.tokens, source.labels)]
+        arrays = (source.tokens, source.labels, source.families)
+        return [(array.dtype, array.shape, pieces(array)) for array in arrays if array is not None]
     count, labels = len(source), np.empty(len(source), dtype=np.int64)
 
     def images() -> Iterator[np.ndarray]:

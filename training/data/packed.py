@@ -1,7 +1,8 @@
 """Packed data sets: a folder of arrays that are mapped into memory, and a manifest that says what they are.
 
 manifest.json     format, kind, classes, and the size in bytes of every file
-train-0.npy …     images and labels, tokens and labels, or tokens alone; held_out-0.npy … likewise
+train-0.npy …     images and labels; tokens, labels and, where texts have copies, their families; or tokens alone
+held_out-0.npy …  likewise
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def load(wanted: Packed) -> ImageSet | TextSet:
             **dict(zip(PARTS, parts, strict=True)), length=wanted.length, vocabulary=about["vocabulary"], classes=0
         )
     if about["kind"] == "documents":
-        parts = (Documents(tokens=tokens, labels=labels) for tokens, labels in (train, held_out))
+        parts = (
+            Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
+            for tokens, labels, *families in (train, held_out)
+        )
         length = train[0].shape[1]
         return TextSet(**dict(zip(PARTS, parts, strict=True)), length=length, **only(about, "vocabulary", "classes"))
     parts = (Images(images=torch.from_numpy(i), labels=torch.from_numpy(np.array(a))) for i, a in (train, held_out))

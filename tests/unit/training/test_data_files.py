@@ -15,7 +15,7 @@ from training.config import Job, JobError
 from training.data import cifar, pack
 from training.data.augment import Draw
 from training.data.images import DataError, ImageSet
-from training.data.text import TextSet
+from training.data.text import Documents, TextSet
 
 RECORDS = 12
 
@@ -93,6 +93,24 @@ def test_a_packed_set_is_the_set_it_was_packed_from(source: str, model: str, sma
         found.training(Draw(1, 2), np.arange(5)), again.training(Draw(1, 2), np.arange(5)), strict=True
     ):
         assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("families", [np.arange(40) // 4, None], ids=["copies", "each its own"])
+def test_copies_of_a_text_stay_known_in_a_packed_set(
+    families: np.ndarray | None, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    whole = Documents(tokens=np.ones((40, 16), np.uint16), labels=np.arange(40) % 3, families=families)
+    found = TextSet(train=whole, held_out=whole, vocabulary=256, length=16, classes=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(data, "read", lambda _: found)
+        pack.pack(small(), tmp_path / "packed")
+
+    wanted = f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8}}"
+    packed = data.load(small(wanted, "model={kind='text-encoder'}")).train
+
+    assert isinstance(packed, Documents)
+    assert (packed.families is None) == (families is None)
+    assert packed.fold(1, 5).tolist() == whole.fold(1, 5).tolist()
 
 
 @pytest.mark.parametrize(
