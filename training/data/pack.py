@@ -45,8 +45,10 @@ def main(argv: Sequence[str]) -> int:
 def pack(job: Job, folder: Path) -> None:
     """Writes beside the folder and renames, so that it is there as a whole or not at all.
 
-    Raises DataError where the folder exists or the disk has no room.
+    Raises DataError where the folder exists or the disk has no room, JobError where the job asks for a fold.
     """
+    if job.data.fold is not None:
+        raise job.refusal("data.fold", "is drawn where a packed set is read; leave it out here")
     if folder.exists():
         raise DataError(f"{folder} is there already; name another folder, or remove it")
     found = data.read(job)

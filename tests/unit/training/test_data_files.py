@@ -113,6 +113,13 @@ def test_copies_of_a_text_stay_known_in_a_packed_set(
     assert packed.fold(1, 5).tolist() == whole.fold(1, 5).tolist()
 
 
+def test_a_fold_is_not_packed(small: Callable[..., Job], tmp_path: Path):
+    with pytest.raises(JobError, match=r"data\.fold: is drawn where a packed set is read; leave it out here"):
+        pack.pack(small("data.fold=1"), tmp_path / "packed")
+
+    assert not (tmp_path / "packed").exists()
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
