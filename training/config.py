@@ -144,10 +144,11 @@ class Job:
             "data.micro_batch",
             "data.workers",
             "data.path",
-            "data.tokenizer",
             "data.unreadable",
         }
         flat = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
+        if isinstance(self.data, Spam):
+            flat["data.tokenizer"] = self.data.tokenizer_sha256
         return {key: [*v] if isinstance(v, tuple) else v for key, v in flat.items() if key not in free}
 
 

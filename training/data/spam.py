@@ -27,7 +27,7 @@ def load(wanted: Spam) -> TextSet:
     training = [text for text, held in zip(texts, held_out, strict=True) if not held]
     given = tokens.given(wanted.tokenizer) if wanted.tokenizer else None
     vocabulary = given.get_vocab_size() if given else wanted.vocabulary
-    source = "".join([*texts, given.to_str() if given else ""]).encode()
+    source = "".join([*texts, wanted.tokenizer_sha256 or ""]).encode()
 
     def tokenized() -> np.ndarray:
         return tokens.documents(given or tokens.wordpiece(training, vocabulary), texts, wanted.length)

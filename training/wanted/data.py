@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -103,6 +105,11 @@ class Spam(Batching):
     length: Count = 128
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 8192
     tokenizer: Path | None = None
+
+    @cached_property
+    def tokenizer_sha256(self) -> str | None:
+        """Of the file as it was at the first question: it may change while a run lasts."""
+        return hashlib.sha256(self.tokenizer.read_bytes()).hexdigest() if self.tokenizer else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,6 +153,21 @@ def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
     assert found.evaluation(np.arange(1))[0][0, 1] == theirs.token_to_id("offer")
 
 
+def test_the_recipe_of_a_run_keeps_the_tokenizer_that_was_read(
+    carried: Callable, small: Callable[..., Job], tmp_path: Path
+):
+    carried("spam", {"data/spam-1/1.txt": MAIL.format("offer")})
+    path = tmp_path / "tokenizer.json"
+    tokens.wordpiece(["an offer nobody makes"] * 9, 60).save(str(path))
+    job = small(f"data={{kind='spam', length=8, global_batch=4, tokenizer='{path}'}}", "model={kind='text-encoder'}")
+    data.read(job)
+    read = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    path.unlink()
+
+    assert job.recipe()["data.tokenizer"] == read
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
