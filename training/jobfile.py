@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from itertools import accumulate
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -49,7 +50,10 @@ class Limit:
 
 @dataclass(kw_only=True)
 class Source:
-    """A job as it was written: nested tables, the line of every key, and the mistakes found so far."""
+    """A job as it was written: nested tables, the line of every key, and the mistakes found so far.
+
+    overridden: keys that `--set` gave, or the outermost table that it made around one.
+    """
 
     file: str
     tables: dict[str, Any] = field(default_factory=dict)
@@ -58,20 +62,21 @@ class Source:
     problems: list[Problem] = field(default_factory=list)
 
     def complain(self, key: str, message: str) -> None:
-        """Adds a mistake at the key's line, or at that of the nearest table around it."""
-        if key in self.overridden:
+        """Adds a mistake: at `--set` where that gave the key or a table around it, else at the line of the key, or of
+        the nearest table around it."""
+        around = prefixes(key)
+        if self.overridden.intersection(around):
             self.problems.append(Problem("--set", None, key, message))
             return
-        around = key
-        while around and around not in self.lines:
-            around = around.rpartition(".")[0]
-        self.problems.append(Problem(self.file, self.lines.get(around), key, message))
+        line = next((self.lines[name] for name in reversed(around) if name in self.lines), None)
+        self.problems.append(Problem(self.file, line, key, message))
 
     def override(self, assignment: str, rivals: Iterable[frozenset[str]]) -> None:
         """Applies one `key=value`; a key that excludes another one replaces it."""
         key, equals, text = assignment.partition("=")
         key = key.strip()
-        self.overridden.add(key)
+        new = (name for name in prefixes(key) if not present(self.tables, name))
+        self.overridden.add(next(new, key))
         if not equals or not key:
             self.complain(key, "write key=value, for example --set optimizer.lr=0.1")
             return
@@ -127,6 +132,11 @@ def toml_value(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def prefixes(key: str) -> list[str]:
+    """A dotted key behind every table around it, the outermost first."""
+    return [*accumulate(key.split("."), "{}.{}".format)]
 
 
 def remove(tables: dict[str, Any], key: str) -> None:

@@ -53,11 +53,19 @@ def test_a_set_key_replaces_the_one_it_excludes(tmp_path: Path):
         ("steps.x=1", "--set steps.x: is no table"),
         ("optimizer.lr=-1", "--set optimizer.lr: must be greater than 0"),
         ("optimizer.rate=1", "--set optimizer.rate: unknown key 'rate'"),
+        ("optimizer={kind='adamw', lr='x'}", "--set optimizer.lr: must be a number, is 'x'"),
+        ("optimizer={kind='adamw'}", "--set optimizer.lr: is missing"),
+        ("optimzer.lr=1", "--set optimzer: unknown key 'optimzer'; did you mean 'optimizer'"),
     ],
 )
 def test_a_mistake_in_a_set_key_names_it(assignment: str, told: str, tmp_path: Path):
     with pytest.raises(JobError, match=f"^{told}"):
         load(written(tmp_path, GOOD), [assignment])
+
+
+def test_a_mistake_beside_a_set_key_is_the_files(tmp_path: Path):
+    with pytest.raises(JobError, match=r"^job\.toml:4 model\.width: unknown key 'width'"):
+        load(written(tmp_path, GOOD.replace("[data]", "width = 8\n[data]")), ["model.kind=resnet18"])
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_one():
