@@ -23,7 +23,7 @@ from training.search.study import Outcome, leave, opened, outcomes, work
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0 when all trials are done, 1 when a worker failed, 2 for a wrong file, 130 when it was stopped."""
+    """Returns 0 when all trials are done, 1 when a worker failed or was killed, 2 for a wrong file, 130 if stopped."""
     parser = argparse.ArgumentParser(prog="python -m training search", allow_abbrev=False, description=__doc__)
     parser.add_argument("file", metavar="FILE", help="a search file")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes that try (%(default)s)")
@@ -52,11 +52,20 @@ def together(file: str, workers: int) -> int:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
     running = [subprocess.Popen(command, stdout=sys.stderr) for _ in range(workers)]
     try:
-        return max(worker.wait() for worker in running)
+        return max(ended(worker.wait()) for worker in running)
     except KeyboardInterrupt:
         return leave(running)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def ended(code: int) -> int:
+    """How a worker ended: its exit code, or 1 where a signal killed it, as the kernel does when memory is full."""
+    if code >= 0:
+        return code
+    why = f"a worker was killed by {signal.Signals(-code).name}"
+    print(f"{why}; start the search again, with fewer --workers where memory was full: it goes on", file=sys.stderr)
+    return 1
 
 
 def table(plan: Plan, told: list[Outcome]) -> str:

@@ -172,6 +172,20 @@ def test_a_search_that_is_stopped_leaves_no_worker_and_no_trial_that_failed(how:
         assert (search.returncode, said.splitlines()[0][:8]) == (130, "2 trials")
 
 
+def test_a_worker_that_is_killed_is_told_and_ends_the_search_with_1(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    python = file.with_name("python")
+    python.write_text("#!/bin/sh\nkill -KILL $$\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+    assert search.main(["search", str(file)]) == 1
+
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("a worker was killed by SIGKILL; ")
+
+
 @pytest.mark.drill
 def test_two_workers_share_a_study(file: Path):
     assert search.main(["search", str(file), "--workers", "2"]) == 0
