@@ -65,8 +65,8 @@ class Job:
     eval: Eval = field(default_factory=Eval)
 
     def rules(self) -> Mistakes:
-        if self.steps and self.optimizer.warmup_steps > self.steps:
-            yield "optimizer.warmup_steps", f"is larger than steps = {self.steps}"
+        if self.steps:
+            yield from self.endless_warmup(self.steps)
         if isinstance(self.parallel, Ddp) and self.parallel.shards > self.data.global_batch:
             yield "parallel.shards", f"is larger than data.global_batch = {self.data.global_batch}"
         if self.precision.compute == "fp16" and (why := self.against_fp16()):
@@ -80,6 +80,11 @@ class Job:
         if isinstance(self.data, Synthetic | SyntheticText) and self.data.global_batch > self.data.samples:
             yield "data.global_batch", f"is larger than data.samples = {self.data.samples}"
         yield from self.unfitting()
+
+    def endless_warmup(self, steps: int) -> Mistakes:
+        """A warm-up that a run of so many steps does not come to the end of."""
+        if self.optimizer.warmup_steps > steps:
+            yield "optimizer.warmup_steps", f"is larger than the run's {steps} steps"
 
     def against_fp16(self) -> str | None:
         """What keeps this job's ranks from scaling the loss, and from leaving out steps that overflowed."""
@@ -118,7 +123,10 @@ class Job:
         per_epoch = samples // self.data.global_batch
         if per_epoch == 0:
             raise self.refusal("data.global_batch", f"is larger than the training set ({samples} samples)")
-        return self.steps if self.steps is not None else (self.epochs or 0) * per_epoch
+        steps = self.steps if self.steps is not None else (self.epochs or 0) * per_epoch
+        for key, message in self.endless_warmup(steps):
+            raise self.refusal(key, message)
+        return steps
 
     def refusal(self, key: str, message: str) -> JobError:
         """The error for a mistake that only shows where the job runs (its ranks, its device, its data)."""

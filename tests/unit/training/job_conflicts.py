@@ -29,7 +29,7 @@ CONFLICTS = {
     "longer warm-up than run": (
         "lr = 0.1",
         "lr = 0.1\nwarmup_steps = 21",
-        "job.toml:10 optimizer.warmup_steps: is larger than steps = 20",
+        "job.toml:10 optimizer.warmup_steps: is larger than the run's 20 steps",
     ),
     "more shards than samples": (
         "lr = 0.1",

@@ -84,6 +84,13 @@ def test_epochs_leave_the_incomplete_last_batch_out(tmp_path: Path):
     assert job.total_steps(4000) == 310
 
 
+def test_a_warm_up_beyond_the_run_is_refused_where_epochs_become_steps(tmp_path: Path):
+    job = load(written(tmp_path, GOOD), ["epochs=5", "optimizer.warmup_steps=311"])
+
+    with pytest.raises(JobError, match=r"^job job optimizer\.warmup_steps: is larger than the run's 310 steps$"):
+        job.total_steps(4000)
+
+
 def test_reading_a_job_loads_no_torch():
     code = "import training.config, sys; training.config.load('mnist', []); sys.exit('torch' in sys.modules)"
 

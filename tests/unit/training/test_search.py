@@ -126,7 +126,7 @@ def test_a_trial_that_lags_behind_the_others_is_pruned(file: Path):
     ("key", "value", "told"),
     [
         ("optimizer.lr", 1e30, "is not finite"),
-        ("optimizer.warmup_steps", 50, "is larger than steps = 20"),
+        ("optimizer.warmup_steps", 50, "is larger than the run's 20 steps"),
     ],
 )
 def test_values_that_lead_nowhere_are_told_and_pruned(
