@@ -123,10 +123,14 @@ class Store:
         folder.rename(resting)
 
     def clear_unfinished(self) -> None:
-        """Removes what killed processes left half-written or half-removed; only before this run's first save."""
+        """Removes what killed processes left half-written or half-removed, and their marks; only before this run's
+        first save."""
         for pattern in (".writing-*", ".removing-*"):
             for folder in self.root.glob(pattern):
                 shutil.rmtree(folder)
+        for mark in self.root.glob(".seen-*"):
+            if not mark.name.startswith(f".seen-{self._run}-"):
+                mark.unlink(missing_ok=True)  # its rank may be alive yet
 
     def newest(self) -> Found:
         """The newest checkpoint whose bytes are those its manifest names. File times are never asked."""

@@ -205,6 +205,15 @@ def test_a_new_start_clears_what_a_killed_save_left(store: Store):
     assert not list(store.root.glob(".writing-*"))
 
 
+def test_a_new_start_clears_the_marks_of_killed_ranks_and_none_of_its_own(tmp_path: Path):
+    for run in ("before", "now"):
+        (tmp_path / f".seen-{run}-00001").touch()
+
+    Store(tmp_path, run="now").clear_unfinished()
+
+    assert [mark.name for mark in tmp_path.glob(".seen-*")] == [".seen-now-00001"]
+
+
 def test_the_digest_sees_values_names_types_and_shapes_but_no_layout():
     image = torch.arange(48, dtype=torch.float32).view(1, 3, 4, 4)
     same = digest({"a": image.to(memory_format=torch.channels_last), "b": torch.zeros(2)})
