@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs, ProcessFailure
@@ -21,6 +23,22 @@ LOST_PEER = re.compile(r"Connection (closed|reset) by peer|Broken pipe")  # gloo
 FLIGHT_RECORDER = {"TORCH_FR_BUFFER_SIZE": "20000", "TORCH_FR_DUMP_ON_TIMEOUT": "1"}
 FLIGHT_FILE = "TORCH_FR_DUMP_TEMP_FILE"
 SAME_MOMENT_SECONDS = 5  # later failures are ranks that the agent ended itself
+
+
+def own_folder(logs: Path) -> Path:
+    """Makes a folder for this start of a launcher: HOST-START, with a number behind it where that is taken.
+
+    By the time and not by the process: in a container every start has the same host name and pid, and `logs` stays.
+    """
+    name, number = f"{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%S}", 1
+    while True:
+        folder = logs / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
 
 
 class Logs(LogsSpecs):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from training.config import Job
 from training.interrupt import FileSwitch
 from training.launch.agent import Agent
 from training.launch.ended import EXIT_FAILED, Ended
-from training.launch.failure import Logs
+from training.launch.failure import Logs, own_folder
 from training.launch.node import Endpoint, address_towards, settle_environment
 from training.launch.progress import Progress
 from training.launch.relay import Relay
@@ -47,7 +46,7 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
         nproc = asked.nproc or torch.cuda.device_count() or 1
         settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
 
-        folder = job.out / "logs" / f"{socket.gethostname()}-{os.getpid()}"
+        folder = own_folder(job.out / "logs")
         _log_torch_to(folder / "agent.log")
         os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
             "SIGUSR2"  # torch takes its signals anew each round: SIGTERM is ours
@@ -124,7 +123,6 @@ def _own_address(store: Endpoint) -> str:
 
 def _log_torch_to(file: Path) -> None:
     """The agent's own warnings go beside the ranks' logs: what a person has to know, `say` says."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("torch.distributed.elastic")
     logger.addHandler(logging.FileHandler(file))
     logger.propagate = False

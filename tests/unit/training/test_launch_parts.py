@@ -11,7 +11,7 @@ import pytest
 from torch.distributed.elastic.multiprocessing import ProcessFailure
 
 from training.launch.ended import say
-from training.launch.failure import Logs, error_file, first_failure
+from training.launch.failure import Logs, error_file, first_failure, own_folder
 from training.launch.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
 from training.launch.progress import Progress, newest_step
 from training.launch.relay import Relay
@@ -80,6 +80,15 @@ def test_each_round_has_a_place_for_nccls_record_of_its_last_collectives(tmp_pat
             assert env["TORCH_FR_DUMP_TEMP_FILE"] == str(tmp_path / f"round-{number}" / "flight-of-rank-")
             assert env["TORCH_FR_DUMP_ON_TIMEOUT"] == "1"
             assert int(env["TORCH_FR_BUFFER_SIZE"]) > 0
+
+
+def test_a_container_that_is_started_again_keeps_the_logs_of_its_first_start(tmp_path: Path) -> None:
+    for _ in range(2):  # under the same host name and pid, within a second
+        logs = Logs(own_folder(tmp_path))
+        logs.reify({0: {"RANK": "0"}})
+        logs.file_of[0].write_text("last words")
+
+    assert len([*tmp_path.rglob("round-0/rank-0.log")]) == 2
 
 
 def test_a_killed_rank_is_named_before_those_that_lost_it(logs: Logs) -> None:
