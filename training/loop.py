@@ -104,6 +104,10 @@ class Run:
         note = report.note if ranks.rank == 0 else partial(print, file=sys.stderr)
         self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=note)
         self.done = self.checkpoints.restore()
+        if self.done > self.steps:
+            key = "epochs" if job.steps is None else "steps"
+            before = f"step {self.steps} lies before the newest checkpoint, step {self.done}, in {job.out}"
+            raise job.refusal(key, f"{before}; set {key} higher, or another out")
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
         self.meter = Meter(job.data.global_batch)

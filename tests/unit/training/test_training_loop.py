@@ -148,6 +148,19 @@ def test_a_finished_run_can_be_made_longer(small: Callable[..., Job]):
     assert longer.digest == train(small("optimizer.schedule=constant", out="straight")).digest
 
 
+@pytest.mark.parametrize(("shorter", "key"), [("steps=6", "steps"), ("epochs=1", "epochs")])
+def test_a_run_cannot_end_before_its_newest_checkpoint(small: Callable[..., Job], shorter: str, key: str):
+    """An epoch of this job has ten steps."""
+    job = small()
+    first = train(job)
+
+    told = rf"{key}: .* lies before the newest checkpoint, step 12, in .*run; set {key} higher, or another out"
+    with pytest.raises(JobError, match=told):
+        train(small(shorter))
+
+    assert json.loads((job.out / "result.json").read_text()) == first.to_json()
+
+
 def test_a_checkpoint_of_another_recipe_is_refused(small: Callable[..., Job]):
     train(small())
 
