@@ -145,11 +145,12 @@ class Run:
                 stopping, saving = agreement.settled(step)
                 if stopping:
                     return self.stopped(step)
-                if saving or self.checkpoints.due(step):
-                    self.save(step)
+                if (saving or self.checkpoints.due(step)) and step < self.steps:
+                    self.tell_step()
+                    self.checkpoints.save(step)
                 if self.evaluation_due(step) and not self.evaluated(step):
                     return self.stopped(step)
-        self.save(self.steps)
+        self.save_last(self.steps)
         return self.result(self.steps) if self.evaluated(self.steps) else self.stopped(self.steps)
 
     def gradients(self, step: int, parts: list[Part]) -> Tensor:
@@ -182,13 +183,15 @@ class Run:
 
     def stopped(self, step: int) -> Result:
         """Saves this step and ends: everybody agreed to leave."""
-        self.save(step)
+        self.save_last(step)
         return self.result(step, finished=False)
 
-    def save(self, step: int) -> None:
-        """Starts to save this step, unless its report says that the run went wrong."""
+    def save_last(self, step: int) -> None:
+        """Starts to save this step, unless its report says that the run went wrong; waits for the save before, which
+        may take long: nobody should watch this rank until its next beat."""
         self.tell_step()
-        self.checkpoints.save(step)
+        self.heart.rest()
+        self.checkpoints.save_last(step)
 
     def evaluation_due(self, step: int) -> bool:
         """The last step's evaluation is not one of these: it follows the final checkpoint."""

@@ -27,6 +27,8 @@ from training.dist import Parallel, Ranks
 
 __all__ = ["Checkpoints", "Damaged", "digest"]
 
+PATIENCE_SECONDS = 0.5  # with a save that is all but written; well below the least `health.step_seconds`
+
 
 class NotSaved(OSError):
     """A state that did not become a checkpoint; the message says why."""
@@ -138,17 +140,34 @@ class Checkpoints:
         return every is not None and step % every == 0
 
     def overdue(self) -> bool:
-        """Whether rank 0 wants a save by the clock; only it can say."""
+        """Whether rank 0 wants a save by the clock; only it can say, and not while it still writes the one before."""
+        if self._ranks.rank != 0 or self._writer.busy():
+            return False
+        self._settle()
         seconds = self._interval.seconds
-        return seconds is not None and self._ranks.rank == 0 and time.monotonic() - self._saved_at >= seconds
+        return seconds is not None and time.monotonic() - self._saved_at >= seconds
 
     def save(self, step: int) -> None:
-        """Starts to save the state after so many steps; waits for the save before, and for a copy of what the
-        next gradients change. A save that failed is told, and training goes on: the older checkpoints stay."""
+        """Starts to save the state after so many steps; waits for a copy of what the next gradients change. A save
+        that failed is told, and training goes on: the older checkpoints stay. So it does where any rank still writes
+        the save before: if that rank waited for its disk, the others would give it up."""
+        if not any(self._ranks.vote(int(self._writer.busy(PATIENCE_SECONDS))).result()):
+            self._start(step)
+            return
+        self._saved_at = time.monotonic()
+        if self._ranks.rank == 0:
+            self._note(f"step {step} is not saved: the save of step {self._saved_step} is still being written")
+
+    def save_last(self, step: int) -> None:
+        """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
+        self._ranks.wait_at_most(self._job.health.start_seconds)
+        self._start(step)
+
+    def _start(self, step: int) -> None:
         if step == self._saved_step:
             return
-        began = self._saved_at = time.monotonic()
         self._settle()
+        began = self._saved_at = time.monotonic()
         self._saved_step = step
         self._parallel.same_buffers()
         places, live = self._mine()
@@ -232,14 +251,16 @@ class Checkpoints:
         return f"{error.strerror}: {error.filename or self._store.root}{remedy}"
 
     def _settle(self) -> None:
-        """Waits for the save in flight and takes note of what it cost: the time the loop waited, and on a CPU the time
-        that the writer took from it."""
+        """Waits for the save in flight, if one is, and takes note of what it cost: the time the loop waited, and on a
+        CPU the time that the writer took from it."""
         try:
-            self._writer.wait()
+            saved = self._writer.wait()
         except OSError as why:
             self._note(f"step {self._saved_step} is not saved: {why}; training goes on")
-        taken = self._writer.cpu_seconds if self._ranks.device.type == "cpu" else 0.0
-        self._interval.measured(self._blocked + taken)
+            return
+        if saved:
+            taken = self._writer.cpu_seconds if self._ranks.device.type == "cpu" else 0.0
+            self._interval.measured(self._blocked + taken)
 
     def digest(self) -> str:
         """sha256 over the state, on every rank; that of the folder where more than rank 0 has a part in it."""
@@ -251,7 +272,6 @@ class Checkpoints:
 
     def finish(self) -> None:
         """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
-        self._ranks.wait_at_most(self._job.health.start_seconds)
         try:
             self._writer.wait()
         except OSError as why:
@@ -259,7 +279,6 @@ class Checkpoints:
         if self._uploads is not None:
             self._uploads.finish()
         self._ranks.barrier()
-        self._ranks.wait_at_most(self._job.health.step_seconds)
 
 
 def unsound(tensor: torch.Tensor) -> bool:

@@ -28,11 +28,20 @@ class Writer:
             self._error = error
         self.cpu_seconds = time.thread_time()
 
-    def wait(self) -> None:
-        """Returns when the save in flight is durable; raises its error if it failed."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+    def busy(self, patience_seconds: float = 0.0) -> bool:
+        """Whether the save in flight is not durable yet, once it was waited for so long."""
+        if self._thread is None:
+            return False
+        self._thread.join(patience_seconds)
+        return self._thread.is_alive()
+
+    def wait(self) -> bool:
+        """Returns when the save in flight is durable, whether there was one; raises its error if it failed."""
+        if self._thread is None:
+            return False
+        self._thread.join()
+        self._thread = None
         if self._error is not None:
             error, self._error = self._error, None
             raise error
+        return True

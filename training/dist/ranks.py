@@ -115,9 +115,10 @@ class Ranks:
                 buffer.copy_(values.view_as(buffer))
 
     def wait_at_most(self, seconds: int) -> None:
-        """How long a collective may take from now on before the process gives its peers up."""
+        """How long a collective may take from now on before the process gives its peers up. Not those of the threads
+        that write checkpoints: there a rank waits for another's disk, which may be slow for longer than a step."""
         if self.control:
-            for group in (None, self.control, self.saving):
+            for group in (None, self.control):
                 dist.set_timeout(timedelta(seconds=seconds), group)
 
     def barrier(self) -> None:

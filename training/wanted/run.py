@@ -116,8 +116,9 @@ class Health:
     """What ends a run that goes wrong.
 
     finite: stop where a loss is NaN or infinite. spike: stop where a reported loss is so many times the median of the
-    twenty before it; 0: never. start_seconds, step_seconds: how long a rank waits for its peers up to the first step,
-    and after it. hang_seconds: a rank that does nothing for so long is killed and the round starts again.
+    twenty before it; 0: never. start_seconds, step_seconds: how long a rank waits for its peers up to the first step
+    and from the last save on, and in between. hang_seconds: a rank that does nothing for so long is killed and the
+    round starts again.
     """
 
     finite: bool = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,9 +15,11 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from training.checkpoint import Checkpoints, unsound
+from training.checkpoint.interval import FIRST_SECONDS
 from training.checkpoint.manifest import read
 from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
+from training.checkpoint.store import Store
 from training.config import Job
 from training.dist import Parallel, connect
 
@@ -72,6 +75,44 @@ def test_a_save_that_fails_is_told_and_the_run_goes_on_but_does_not_end_so(small
 
         with pytest.raises(OSError, match="Not a directory"):
             saving.finish()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("it did not come")
+
+
+def test_the_clock_waits_for_the_save_that_is_being_written(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+    disk, write = threading.Event(), Store.write
+    monkeypatch.setattr(Store, "write", lambda *share: write(*share) if disk.wait(10) else None)
+    with checkpoints(small("checkpoint.every_seconds=0.000001"), nn.Linear(2, 2), told := []) as saving:
+        saving.save(1)
+        assert not saving.overdue()
+        saving.save(2)
+        disk.set()
+        until(saving.overdue)
+        saving.finish()
+
+    assert told == ["step 2 is not saved: the save of step 1 is still being written", "durable 1"]
+
+
+def test_the_interval_follows_what_a_save_costs_once_it_is_made(small: Callable[..., Job]):
+    with checkpoints(small("checkpoint.every_seconds=auto"), nn.Linear(2, 2), []) as saving:
+        saving.prepare()
+        saving.hold()
+        assert not saving.overdue()
+        assert saving._interval.seconds == FIRST_SECONDS
+
+        saving.save(1)
+        assert saving._interval.seconds == FIRST_SECONDS
+        saving.hold()
+        until(lambda: not saving._writer.busy())
+        saving.overdue()
+
+        assert saving._interval.seconds != FIRST_SECONDS
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trained import After, losses, metrics
 
 from training.checkpoint.digest import of_folder
+from training.checkpoint.store import Share, Store
 from training.config import Job, JobError
 from training.dist import agreement
 from training.loop import train
+from training.report import Report, Step
 
 Ranks = Callable[..., list]
 
@@ -138,6 +142,66 @@ def test_a_peer_is_waited_for_long_up_to_the_first_step_and_shortly_after_it(sma
 
     assert waiting in (4, 5)
     assert pausing == 5
+
+
+class SlowDisk(Report):
+    """Writes nothing before the report of step `until` (0: of any), and then takes `seconds`; keeps what is told."""
+
+    def __init__(self, until: int, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.until, self.seconds, self.reached = until, seconds, threading.Event()
+        self.told: list[str] = []
+        self.saved: list[int] = []
+        if until == 0:
+            self.reached.set()
+        write = Store.write
+
+        def slowly(store: Store, *share: Any) -> Share:
+            if os.environ["RANK"] == "0":
+                assert self.reached.wait(20)
+                time.sleep(self.seconds)
+            return write(store, *share)
+
+        monkeypatch.setattr(Store, "write", slowly)
+
+    def step(self, step: Step) -> None:
+        if step.step == self.until:
+            self.reached.set()
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+    def checkpoint(self, step: int) -> None:
+        self.saved.append(step)
+
+
+def on_slow_disk(job: Job, disk: SlowDisk) -> tuple[list[str], list[int]]:
+    train(job, report=disk)
+    return disk.told, disk.saved
+
+
+@pytest.mark.parametrize("way", ["parallel.kind=ddp", "parallel={kind='fsdp'}"])
+def test_a_save_that_is_due_while_the_one_before_is_being_written_is_passed_over_by_all_ranks(
+    small: Callable[..., Job], ranks: Ranks, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    job = small(way, "checkpoint.every_steps=2", "health.step_seconds=2")
+
+    told, saved = ranks(2, on_slow_disk, job, SlowDisk(9, 0, monkeypatch))[0]
+
+    passed = [f"step {step} is not saved: the save of step 2 is still being written" for step in (4, 6, 8)]
+    assert told[:3] == passed
+    assert (saved[0], saved[-1]) == (2, 12)
+
+
+@pytest.mark.parametrize("way", ["model.norm=batch", "parallel={kind='fsdp'}"])
+def test_the_last_save_is_waited_for_longer_than_a_step(
+    small: Callable[..., Job], ranks: Ranks, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    """Batch norm's buffers are made equal before a save: the other rank waits there."""
+    job = small(way, "checkpoint.every_steps=11", "health.step_seconds=2")
+
+    told, saved = ranks(2, on_slow_disk, job, SlowDisk(0, 4, monkeypatch))[0]
+
+    assert (told, saved) == ([], [11, 12])
 
 
 @pytest.mark.usefixtures("every_step_votes")
