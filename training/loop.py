@@ -244,7 +244,7 @@ class Run:
         self.record.step(replace(told, straggler=straggler(paces) if self.ranks.world > 1 else None, mfu=used))
 
     def result(self, step: int, *, finished: bool = True) -> Result:
-        """Waits until the last checkpoint is durable everywhere, and writes what the run came to."""
+        """Waits until the last checkpoint is durable everywhere, writes what the run came to, waits for the copy."""
         rate = self.meter.overall()
         self.heart.rest()
         self.checkpoints.finish()
@@ -253,7 +253,7 @@ class Run:
         result = Result(
             name=self.job.name,
             steps=step,
-            digest=self.checkpoints.digest(),
+            digest=self.checkpoints.digest() if finished else None,
             accuracy=self.accuracy if finished else None,
             loss=self.loss,
             samples_per_second=round(rate, 1),
@@ -269,6 +269,7 @@ class Run:
             versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         self.record.result(result)
+        self.checkpoints.upload(stopped=not finished)
         return result
 
     def close(self) -> None:

@@ -15,14 +15,15 @@ RESULT, PREEMPTED = "result.json", "PREEMPTED"
 class Result:
     """A finished run, or one that was stopped with a durable checkpoint (`finished` is false then).
 
-    steps: done so far. digest: sha256 over all tensors by name. loss: of the last reported step, None where no step was
-    left to do. lost_steps: done, lost with a crash and done again. seconds: wall time over all starts.
-    trial_seconds: of the trial that chose compute and channels_last, None where the job named them.
+    steps: done so far. digest: sha256 over all tensors by name, None after a stop, which has no time to read them all.
+    loss: of the last reported step, None where no step was left to do. lost_steps: done, lost with a crash and done
+    again. seconds: wall time over all starts. trial_seconds: of the trial that chose compute and channels_last, None
+    where the job named them.
     """
 
     name: str
     steps: int
-    digest: str
+    digest: str | None
     accuracy: float | None
     loss: float | None
     samples_per_second: float

@@ -43,7 +43,7 @@ def stopped_after(job: Job, questions: int) -> Result:
     return train(job, stop=After(questions))
 
 
-def digest_of(results: list[Result]) -> str:
+def digest_of(results: list[Result]) -> str | None:
     (digest,) = {result.digest for result in results}
     return digest
 

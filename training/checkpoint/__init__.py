@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from training.checkpoint.copies import Copies
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.interval import Interval
-from training.checkpoint.manifest import Damaged, Place, read_manifest, whole
-from training.checkpoint.remote import NoAddress, Remote, Unreachable, Uploads
+from training.checkpoint.manifest import Damaged, Place, whole
 from training.checkpoint.resume import Resume
 from training.checkpoint.shares import Shares
 from training.checkpoint.snapshot import Snapshot
@@ -28,6 +28,7 @@ from training.dist import Parallel, Ranks
 __all__ = ["Checkpoints", "Damaged", "digest"]
 
 PATIENCE_SECONDS = 0.5  # with a save that is all but written; well below the least `health.step_seconds`
+STOP_SECONDS = 60  # from a stop on, to save and to send a copy: after 90 the launcher kills (--shutdown-timeout)
 
 
 class NotSaved(OSError):
@@ -68,13 +69,13 @@ class Checkpoints:
         self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
-        self._uploads: Uploads | None = None
-        self._uploaded: list[int] = []
+        self._copies = Copies(job, ranks, self._store, note)
         self._writer = Writer()
         self._interval = Interval(job.checkpoint, ranks.world)
         self._snapshot: Snapshot | None = None
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
+        self._ending_at = math.inf
 
     def _lowest_here(self, run: str) -> int:
         """The lowest rank that sees the same folder: each leaves its mark in it, then looks for the others'."""
@@ -91,48 +92,13 @@ class Checkpoints:
 
         Raises JobError where it was trained by another recipe, or where uploads cannot be made.
         """
-        for key, fault in filter(None, self._ranks.gather(self._connect())):
+        for key, fault in filter(None, self._ranks.gather(self._copies.connect())):
             raise self._job.refusal(key, fault)
         resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
-        self._make_up(step)
+        self._copies.make_up(step)
         return step
-
-    def _connect(self) -> tuple[str, str] | None:
-        """Rank 0 looks for uploaded checkpoints, and uploads from now on; where it cannot, returns the job's key that
-        is at fault, and why."""
-        wanted = self._job.checkpoint
-        if wanted.upload is None or self._ranks.rank != 0:
-            return None
-        try:
-            remote = Remote(wanted.upload, wanted.endpoint)
-            self._bring(remote)
-        except NoAddress as why:
-            return "checkpoint.endpoint", str(why)
-        except Unreachable as why:
-            return "checkpoint.upload", str(why)
-        self._uploads = Uploads(remote, self._note)
-        return None
-
-    def _bring(self, remote: Remote) -> None:
-        """Fetches the newest uploaded checkpoint where the folder has none as new."""
-        newest = self._store.newest().contents
-        here = newest.step if newest else -1
-        self._uploaded = remote.steps()
-        for step in reversed([step for step in self._uploaded if step > here]):
-            try:
-                remote.fetch(step, self._store)
-                self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
-                return
-            except Damaged as why:
-                self._note(f"uploaded checkpoint step {step} passed over: {why}")
-
-    def _make_up(self, step: int) -> None:
-        """Rank 0 offers the checkpoint that was loaded, proven then, where its upload was cut off."""
-        folder = self._store.folder(step)
-        if self._uploads is not None and step not in self._uploaded and folder.is_dir():
-            self._uploads.offer(folder, read_manifest(folder))
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
@@ -160,6 +126,7 @@ class Checkpoints:
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
+        self._ending_at = time.monotonic()
         self._ranks.wait_at_most(self._job.health.start_seconds)
         self._start(step)
 
@@ -235,13 +202,12 @@ class Checkpoints:
         here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
         about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
         try:
-            sending = self._uploads.sending if self._uploads is not None else None
-            folder = self._store.commit(step, [share for share in here if isinstance(share, Share)], about, sending)
+            shares = [share for share in here if isinstance(share, Share)]
+            folder = self._store.commit(step, shares, about, self._copies.sending)
         except OSError as error:
             return self._reason(error)
         self._durable(step)
-        if self._uploads is not None:
-            self._uploads.offer(folder, read_manifest(folder))
+        self._copies.offer(folder)
         return None
 
     def _reason(self, error: OSError) -> str:
@@ -276,9 +242,11 @@ class Checkpoints:
             self._writer.wait()
         except OSError as why:
             raise NotSaved(f"step {self._saved_step} is not saved: {why}") from why
-        if self._uploads is not None:
-            self._uploads.finish()
         self._ranks.barrier()
+
+    def upload(self, *, stopped: bool) -> None:
+        """Returns when the newest copy has been sent, or told why not; after a stop, when there is no more time."""
+        self._copies.finish(self._saved_step, self._ending_at + STOP_SECONDS if stopped else math.inf)
 
 
 def unsound(tensor: torch.Tensor) -> bool:

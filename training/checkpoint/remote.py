@@ -160,12 +160,14 @@ class Uploads:
             self._next = (folder, sealed)
             self._wake.notify()
 
-    def finish(self) -> None:
-        """Returns when the newest one has been sent, or told why not."""
+    def finish(self, seconds: float | None = None) -> bool:
+        """Returns when the newest one has been sent, or told why not, after so many seconds at the most; whether it is.
+        None is taken from now on."""
         with self._wake:
             self._closing = True
             self._wake.notify()
-        self._thread.join()
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:

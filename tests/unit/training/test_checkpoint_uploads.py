@@ -13,6 +13,8 @@ import boto3
 import pytest
 from trained import After
 
+from training import checkpoint
+from training.checkpoint import copies
 from training.checkpoint.manifest import read_manifest
 from training.checkpoint.remote import Remote, Unreachable, Uploads
 from training.config import Job, JobError
@@ -71,6 +73,58 @@ def test_an_upload_that_was_cut_off_is_made_up_for_by_the_next_start(
     monkeypatch.setattr(Remote, "upload", cut_off)
     train(job)
     assert tried == ["step-00000012"]  # of the first run: what is there is not sent again
+
+
+class Stuck(Report):
+    """Holds every upload until the end of the test; keeps what it is told, and who could see the result by then."""
+
+    def __init__(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.job, self.ended = job, threading.Event()
+        self.told: list[str] = []
+        self.marked: list[bool] = []
+        monkeypatch.setattr(Remote, "upload", self.upload)
+        monkeypatch.setattr(copies, "ASK_SECONDS", 0.1)
+
+    def upload(self, *_: object) -> None:
+        self.ended.wait(30)
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+        self.marked.append((self.job.out / "PREEMPTED").exists())
+
+
+def test_a_stopped_run_leaves_in_time_and_its_copy_is_sent_by_the_next_start(
+    bucket: Any, endpoint: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    job = small("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'")
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "STOP_SECONDS", 0.5)
+        stuck = Stuck(job, patch)
+        result = train(job, report=stuck, stop=After(4))
+        stuck.ended.set()
+
+    assert (result.steps, result.finished) == (4, False)
+    assert stuck.told == ["the copy of step 4 is not sent: the next start makes up for it"]
+    assert stuck.marked == [True]
+    train(job, stop=After(0))
+    assert Remote("s3://models", endpoint).steps() == [4]
+
+
+def slow_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    stuck = Stuck(job, monkeypatch)
+    threading.Timer(3, stuck.ended.set).start()
+    train(job, report=stuck)
+    return stuck.told
+
+
+@pytest.mark.usefixtures("bucket")
+def test_the_copy_of_a_finished_run_may_take_longer_than_ranks_wait_for_each_other(
+    endpoint: str, small: Callable[..., Job], ranks: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+):
+    where = ("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'")
+    job = small(*where, "steps=2", "health.start_seconds=2", "health.step_seconds=1")
+
+    assert ranks(2, slow_copy, job, monkeypatch) == [[], []]
 
 
 @pytest.mark.parametrize(

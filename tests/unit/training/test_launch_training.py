@@ -23,7 +23,7 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launchers]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(launch: Launchers) -> Iterator[str]:
+def undisturbed(launch: Launchers) -> Iterator[str | None]:
     """The digest of the run that nothing happens to. Its gradients are summed by logical shards, so one rank will
     do."""
     threads = torch.get_num_threads()
@@ -33,7 +33,7 @@ def undisturbed(launch: Launchers) -> Iterator[str]:
 
 
 def test_a_job_that_lost_a_rank_and_was_stopped_has_the_weights_of_one_that_went_through(
-    launch: Launchers, undisturbed: str
+    launch: Launchers, undisturbed: str | None
 ) -> None:
     job = launch("--nproc", "2", steps=STEPS, OMP_NUM_THREADS="1")
     job.until(lambda: job.steps() and job.steps()[-1] > 12)

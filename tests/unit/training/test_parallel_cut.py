@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from forked import free_ports
 from trained import After, losses
 
+from training import checkpoint
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
 from training.dist import agreement
@@ -61,6 +64,21 @@ def test_a_cut_model_learns_as_one_process_does_and_resumes_bit_for_bit(
     assert losses(straight) == pytest.approx(losses(alone), abs=1e-4)
     assert {result.accuracy for result in results} == {one.accuracy}
     assert {result.digest for result in (*results, *resumed)} == {of_folder(job.out / "checkpoints/step-00000012")}
+
+
+def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
+    small: Callable[..., Job], ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+):
+    def slowly(folder: Path) -> str:
+        time.sleep(3)
+        return of_folder(folder)
+
+    monkeypatch.setattr(checkpoint, "of_folder", slowly)
+    job = small(FSDP, "steps=2", "health.step_seconds=1")
+
+    results = ranks(2, train, job)
+
+    assert {result.digest for result in results} == {of_folder(job.out / "checkpoints/step-00000002")}
 
 
 def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], ranks: Ranks):

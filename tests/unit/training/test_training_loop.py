@@ -64,7 +64,7 @@ def test_a_stop_leaves_a_checkpoint_and_a_marker_that_the_next_start_takes_away(
     result = train(job, stop=After(4))
 
     assert json.loads((job.out / "PREEMPTED").read_text()) == {"step": 4}
-    assert result.digest == of_folder(job.out / "checkpoints" / "step-00000004")
+    assert result.digest is None  # a large state is read longer than a stop may take
     assert json.loads((job.out / "result.json").read_text())["finished"] is False
     train(job)
     assert not (job.out / "PREEMPTED").exists()
