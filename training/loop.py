@@ -97,6 +97,7 @@ class Run:
         self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
         shared, own = self.parallel.shared(), self.parallel.own()
         warm_up(self.model, {**shared, **own}, lambda: self.gradients(1, self.batches.at(0)))
+        self.pace.lap()  # of no step
         self.average = Average(self.model, job.optimizer.ema)
         extra, scaler = self.average.tensors, self.precision.scaler
         state = State(self.model, self.optimizer, scaler, extra=extra, shared=shared, own=own, rank=ranks.rank)
@@ -158,14 +159,16 @@ class Run:
         losses: list[Tensor] = []
         for part in parts:
             seed(part.seed, self.ranks.device)
-            self.pace.begin()
+            if self.parallel.paced:
+                self.pace.begin()
             losses.append(self.parallel.learn(part, self.precision, self.summed))
         self.parallel.reduce(step)
         return reduce(torch.add, losses)
 
     def summed(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """A part's loss; its forward pass ends here, and what follows waits for other ranks."""
-        self.pace.end()
+        if self.parallel.paced:
+            self.pace.end()
         return cross_entropy(outputs, targets, self.job.label_smoothing)
 
     def asked(self) -> bool:
@@ -241,7 +244,8 @@ class Run:
         lr = learning_rate(self.job.optimizer, step - 1, self.steps)
         told = Step(step=step, steps=self.steps, loss=self.loss, lr=lr, samples_per_second=rate, seconds=seconds)
         used = None if self.peak is None else flops.mfu(rate, self.flops, self.peak, self.ranks.world)
-        self.record.step(replace(told, straggler=straggler(paces) if self.ranks.world > 1 else None, mfu=used))
+        slowest = straggler(paces) if self.ranks.world > 1 and self.parallel.paced else None
+        self.record.step(replace(told, straggler=slowest, mfu=used))
 
     def result(self, step: int, *, finished: bool = True) -> Result:
         """Waits until the last checkpoint is durable everywhere, writes what the run came to, waits for the copy."""

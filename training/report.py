@@ -17,8 +17,8 @@ STRAGGLING = 1.3  # a slowest rank above this is told to people; all are in metr
 class Step:
     """A reported step: the mean loss of its global batch, and samples a second since the report before.
 
-    straggler: the slowest rank's forward time over the median rank's, None on one rank. mfu: share of the GPUs' peak,
-    None where that is not known.
+    straggler: the slowest rank's forward time over the median rank's, None on one rank and in a pipeline,
+    whose stages do different work. mfu: share of the GPUs' peak, None where that is not known.
     """
 
     step: int

@@ -22,12 +22,13 @@ class Parallel:
     which this rank holds `mine`. weight: factor of a part's summed loss such that the reduced gradient is that of the
     mean over the global batch. seat: this rank judges every seat[1]-th held-out sample from seat[0]; copies: so many
     ranks judge the same ones. stride: all ranks hold the same state after every so many steps. cut: no rank holds
-    the whole state.
+    the whole state. paced: every rank runs a part's forward pass to its loss, so that a slow rank shows by its time.
     """
 
     stride = 1
     copies = 1
     cut = False
+    paced = True
 
     def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int) -> None:
         self.model, self.module, self.ranks = model, model, ranks

@@ -34,6 +34,7 @@ class Pipeline(Parallel):
     """
 
     cut = True
+    paced = False
 
     def __init__(self, job: Job, model: nn.Module, ranks: Ranks, mesh: DeviceMesh) -> None:
         super().__init__(model, ranks, job.data.global_batch)

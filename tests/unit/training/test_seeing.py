@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from trained import After
+from trained import After, metrics
 
 from infra.handover import Group
-from training import data, flops, models, watch
+from training import data, flops, loop, models, watch
 from training.config import Job
 from training.loop import train
-from training.pace import straggler
+from training.pace import Pace, straggler
 from training.report import Lines, Report, Step
 from training.result import RESULT
 from training.trace import ranges
@@ -130,6 +130,40 @@ def test_the_peak_is_the_nodes_own_fact(tmp_path: Path):
 def test_a_straggler_is_measured_against_the_median():
     assert straggler([1.0, 1.1, 1.0, 3.0]) == pytest.approx(3.0 / 1.05)
     assert straggler([0.0, 0.0]) == 1.0
+
+
+def test_a_report_times_the_passes_of_its_steps_and_none_that_were_thrown_away(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    laps: list[int] = []
+
+    class Counts(Pace):
+        passes = 0
+
+        def end(self) -> None:
+            self.passes += 1
+
+        def lap(self) -> float:
+            laps.append(self.passes)
+            self.passes = 0
+            return 0.0
+
+    monkeypatch.setattr(loop, "Pace", Counts)
+
+    train(small("steps=4", "log_every=2"))
+
+    assert laps[-2:] == [2, 2]
+
+
+def test_stages_of_a_pipeline_are_not_compared(small: Callable[..., Job], ranks: Callable[..., list]):
+    """They do different work, and only the last one computes a loss."""
+    pipeline, ddp = small("steps=2", "parallel={kind='pipeline'}", out="pipeline"), small("steps=2", out="ddp")
+
+    ranks(2, train, pipeline)
+    ranks(2, train, ddp)
+
+    assert [{"straggler", "loss"} & line.keys() for line in metrics(pipeline)] == [{"loss"}, {"loss"}, set()]
+    assert [{"straggler"} & line.keys() for line in metrics(ddp)] == [{"straggler"}, {"straggler"}, set()]
 
 
 def test_a_slow_rank_is_told_to_people(capsys: pytest.CaptureFixture[str]):
