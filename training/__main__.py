@@ -86,6 +86,8 @@ def digest(checkpoint: Path) -> int:
         print(of_folder(checkpoint))
     except Damaged as error:
         return fault(f"{checkpoint}: {error}", FAULT)
+    except OSError as error:
+        return fault(error, FAULT)
     return FINISHED
 
 

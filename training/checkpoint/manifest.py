@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +108,9 @@ def region(tensor: Tensor, offsets: Sequence[int], lengths: Sequence[int]) -> Te
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a checkpoint folder, its seal and name proven; raises Damaged."""
-    try:
-        manifest = parse((folder / MANIFEST).read_bytes())
-    except OSError as error:
-        raise unreadable(error) from error
+    """The manifest of a checkpoint folder, its seal and name proven; raises Damaged, and OSError as `reading` does."""
+    with reading(folder / MANIFEST) as file:
+        manifest = parse(file.read())
     if folder.name != f"step-{manifest.step:08d}":
         raise Damaged(f"the manifest is that of step {manifest.step}")
     return manifest
@@ -133,31 +133,37 @@ def parse(text: bytes) -> Manifest:
 
 
 def read(folder: Path) -> Contents:
-    """The checkpoint with all its files, their bytes proven before any of them is used; raises Damaged."""
+    """The checkpoint with all its files, their bytes proven before any of them is used; raises Damaged, and OSError as
+    `reading` does."""
     manifest = read_manifest(folder)
     return Contents(manifest=manifest, files={name: proven(folder, manifest, name) for name in manifest.files})
 
 
 def proven(folder: Path, manifest: Manifest, name: str) -> bytearray:
-    """A file's bytes; raises Damaged where they are not those of the manifest."""
+    """A file's bytes; raises Damaged where they are not those of the manifest, and OSError as `reading` does."""
     path, want = folder / name, manifest.files[name]
     if path.parent != folder:
         raise Damaged(f"the manifest names {name}, which is outside")
-    try:
-        with path.open("rb") as file:
-            data = bytearray(want.bytes)
-            whole = file.readinto(data) == want.bytes and not file.read(1)
-    except OSError as error:
-        raise unreadable(error) from error
+    with reading(path) as file:
+        data = bytearray(want.bytes)
+        whole = file.readinto(data) == want.bytes and not file.read(1)
     if not whole or hashlib.sha256(data).hexdigest() != want.sha256:
         raise Damaged(f"{name} is not what was written")
     return data
 
 
-def unreadable(error: OSError) -> Damaged:
-    if isinstance(error, FileNotFoundError):
-        return Damaged(f"{Path(error.filename).name} is missing")
-    return Damaged(f"cannot be read: {error.strerror}")
+@contextmanager
+def reading(path: Path) -> Iterator[BufferedReader]:
+    """An open file of a checkpoint. Raises Damaged where it is missing. Where it cannot be read that says nothing about
+    the checkpoint, which another try may find good (a file server comes back): an OSError, with what to do."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise Damaged(f"{path.name} is missing") from error
+    except OSError as error:
+        remedy = "the checkpoint may be good: start again when it can be read, or move it away"
+        raise OSError(error.errno, f"{error.strerror}: {remedy}", str(path)) from error
 
 
 def canonical(body: Mapping[str, Any]) -> str:

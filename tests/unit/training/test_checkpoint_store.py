@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import multiprocessing
+import os
 import random
 import struct
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 import torch
@@ -90,6 +93,28 @@ def test_a_cut_or_missing_file_is_found(store: Store, name: str):
     path.unlink()
     assert newest_step(store) == 10
     assert store.newest().passed_over[0][1] == f"{name} is missing"
+
+
+@pytest.mark.parametrize("name", ["rank-0.safetensors", "manifest.json"])
+def test_a_disk_that_does_not_answer_says_nothing_about_a_checkpoint(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    opened = Path.open
+
+    def unwell(path: Path, *args: Any, **options: Any) -> IO[Any]:
+        if path == store.root / "step-00000020" / name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", unwell)
+
+    told = rf"Input/output error: .*may be good.*: '.*step-00000020/{name}'$"
+    with pytest.raises(OSError, match=told) as error:
+        store.newest()
+    assert error.value.errno == errno.EIO
+    with pytest.raises(OSError, match=told):
+        store.save(20, tensors(20), {})
+    assert len(store.folders()) == 2
 
 
 def test_a_checkpoint_under_another_steps_name_is_refused(store: Store):

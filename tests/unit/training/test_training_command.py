@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 import torch
@@ -120,3 +122,25 @@ def test_digest_of_a_damaged_checkpoint_ends_with_1(job_file: str, capsys: pytes
 
     assert main(["digest", "runs/small/checkpoints/step-00000012"]) == 1
     assert "rank-0.safetensors is not what was written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["run"], ["digest"]])
+def test_a_checkpoint_that_cannot_be_read_ends_with_1_and_one_line(
+    command: list[str], job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    main(["run", job_file])
+    capsys.readouterr()
+    folder, opened = Path("runs/small/checkpoints/step-00000012"), Path.open
+
+    def stale(path: Path, *args: Any, **options: Any) -> IO[Any]:
+        if path.name == "rank-0.safetensors":
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", stale)
+
+    assert main([*command, job_file if command == ["run"] else str(folder)]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "Stale file handle: the checkpoint may be good: start again when it can be read, or move it away: '" in said
+    assert said.endswith("step-00000012/rank-0.safetensors'")
+    assert folder.is_dir()
