@@ -124,6 +124,9 @@ def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> Failure
 
 
 def _failure(rank: int, code: int, log: Path) -> Failure:
-    note = error_file(log)
-    told = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {"error": "", "time": 0.0}
+    """With what the rank noted; nothing where it had no time for it, or no room on its disk."""
+    try:
+        told = json.loads(error_file(log).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Failure(rank, code, log)
     return Failure(rank, code, log, told["error"], told["time"])

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -35,9 +36,11 @@ def die_with(launcher: int) -> None:
 
 
 def note_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """An excepthook: `{"time", "error"}` into the file that the launcher reads, then the traceback as always."""
+    """An excepthook: `{"time", "error"}` into the file that the launcher reads, where there is room for it, then the
+    traceback as always."""
     line = traceback.format_exception_only(error)[-1].partition("\n")[0]
-    Path(os.environ[ERROR_FILE]).write_text(json.dumps({"time": time.time(), "error": line}), encoding="utf-8")
+    with suppress(OSError):
+        Path(os.environ[ERROR_FILE]).write_text(json.dumps({"time": time.time(), "error": line}), encoding="utf-8")
     sys.__excepthook__(kind, error, trace)
 
 

@@ -15,6 +15,7 @@ from training.launch.failure import Logs, error_file, first_failure, own_folder
 from training.launch.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
 from training.launch.progress import Progress, newest_step
 from training.launch.relay import Relay
+from training.launch.worker import ERROR_FILE, note_error
 
 
 def reached(out: Path, step: int, rank: int = 0) -> None:
@@ -122,6 +123,25 @@ def test_a_lost_connection_is_told_in_words(logs: Logs) -> None:
     said = first_failure({0: failed(logs, 0, 1, error, 5.0)}, logs).line()
 
     assert said == "rank 0 ended with exit code 1: lost its connection to another rank"
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"time": 5.0, "err', b"\xe2\x80"])
+def test_a_note_that_a_full_disk_tore_counts_as_none(logs: Logs, torn: bytes) -> None:
+    failures = {0: failed(logs, 0, 1)}
+    error_file(logs.file_of[0]).write_bytes(torn)
+
+    assert first_failure(failures, logs).line() == "rank 0 ended with exit code 1: last words"
+
+
+def test_an_error_that_cannot_be_noted_is_still_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(ERROR_FILE, "/dev/full")
+    error = ValueError("no such layer")
+
+    note_error(ValueError, error, None)
+
+    assert capsys.readouterr().err == "ValueError: no such layer\n"
 
 
 def test_a_log_on_a_full_disk_ends_neither_the_ranks_nor_their_launcher(
