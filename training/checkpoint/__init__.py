@@ -203,9 +203,13 @@ class Checkpoints:
         about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
         try:
             shares = [share for share in here if isinstance(share, Share)]
-            folder = self._store.commit(step, shares, about, self._copies.sending)
+            folder = self._store.commit(step, shares, about)
         except OSError as error:
             return self._reason(error)
+        try:
+            self._store.prune(self._copies.sending)
+        except OSError as error:
+            self._note(f"checkpoints before step {step} are not all removed: {self._reason(error)}")
         self._durable(step)
         self._copies.offer(folder)
         return None

@@ -59,9 +59,13 @@ class Copies:
             self.offer(folder)
 
     def offer(self, folder: Path) -> None:
-        """This checkpoint is the newest."""
-        if self._uploads is not None:
+        """This checkpoint is the newest; that it cannot be read to be sent is told."""
+        if self._uploads is None:
+            return
+        try:
             self._uploads.offer(folder, read_manifest(folder))
+        except OSError as why:
+            self._note(f"{folder.name} is not uploaded: {why}")
 
     @property
     def sending(self) -> Path | None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from training.checkpoint import tensorfile
 from training.checkpoint.tensorfile import NotTensors, Written
+from training.steps import folder_name
 
 MANIFEST = "manifest.json"
 VERSION = 2
@@ -111,7 +112,7 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a checkpoint folder, its seal and name proven; raises Damaged, and OSError as `reading` does."""
     with reading(folder / MANIFEST) as file:
         manifest = parse(file.read())
-    if folder.name != f"step-{manifest.step:08d}":
+    if folder.name != folder_name(manifest.step):
         raise Damaged(f"the manifest is that of step {manifest.step}")
     return manifest
 

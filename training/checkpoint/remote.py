@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -16,9 +15,9 @@ from typing import Any
 from training.checkpoint.manifest import MANIFEST, Damaged, Manifest, parse, proven
 from training.checkpoint.store import Store
 from training.checkpoint.tensorfile import Written, sync
+from training.steps import folder_name, step_of
 
 PART_BYTES = 32 * 2**20  # S3 takes 5 MiB to 5 GiB a part and 10,000 parts a file
-STEP = re.compile(r"step-(\d{8})/" + re.escape(MANIFEST) + "$")
 
 
 class Unreachable(Exception):
@@ -61,7 +60,8 @@ class Remote:
         with self._told():
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
             keys = [entry["Key"].removeprefix(self._prefix) for page in pages for entry in page.get("Contents", ())]
-        return sorted(int(found[1]) for found in map(STEP.match, keys) if found)
+        names = (key.removesuffix(f"/{MANIFEST}") for key in keys if key.endswith(f"/{MANIFEST}"))
+        return sorted(step for step in map(step_of, names) if step is not None)
 
     def upload(self, folder: Path, sealed: Manifest) -> None:
         """Sends a checkpoint, and goes on where an earlier try was cut off; files of the same name and other bytes are
@@ -79,7 +79,7 @@ class Remote:
 
     def fetch(self, step: int, store: Store) -> Path:
         """Brings a checkpoint into a store, every file proven against the manifest. Raises Damaged, Unreachable."""
-        name = f"step-{step:08d}"
+        name = folder_name(step)
         aside = store.aside(step)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()

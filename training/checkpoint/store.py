@@ -15,6 +15,7 @@ from torch import Tensor
 from training.checkpoint import tensorfile
 from training.checkpoint.manifest import MANIFEST, Contents, Damaged, Manifest, Place, read, whole
 from training.checkpoint.tensorfile import Written
+from training.steps import folder_name, step_of
 
 
 @dataclass(kw_only=True)
@@ -47,12 +48,15 @@ class Store:
 
     def folders(self) -> list[Path]:
         """Committed checkpoints, oldest first."""
-        return sorted(self.root.glob("step-*"))
+        steps = (step for folder in self.root.iterdir() if (step := step_of(folder.name)) is not None)
+        return [folder for folder in map(self.folder, sorted(steps)) if folder.is_dir()]
 
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Path:
         """Writes and commits the checkpoint of a step, durable on return; about: JSON values for the manifest."""
         places = {name: whole(name, tensor) for name, tensor in tensors.items()}
-        return self.commit(step, [self.write(step, 0, tensors, places)], about)
+        folder = self.commit(step, [self.write(step, 0, tensors, places)], about)
+        self.prune()
+        return folder
 
     def write(self, step: int, rank: int, tensors: Mapping[str, Tensor], pieces: dict[str, Place]) -> Share:
         """Writes this rank's tensors aside; they count only after `commit`."""
@@ -61,16 +65,17 @@ class Store:
         file = f"rank-{rank}.safetensors"
         return Share(file=file, written=tensorfile.write(aside / file, tensors), pieces=pieces)
 
-    def commit(self, step: int, shares: list[Share], about: Mapping[str, Any], being_read: Path | None = None) -> Path:
-        """Seals what the ranks wrote and renames it into place, then removes what is older than the newest `keep`, but
-        not the folder that is being read."""
+    def commit(self, step: int, shares: list[Share], about: Mapping[str, Any]) -> Path:
+        """Seals what the ranks wrote and renames it into place."""
         files = {share.file: share.written for share in shares}
         pieces = {share.file: share.pieces for share in shares}
-        final = self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+        return self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+
+    def prune(self, being_read: Path | None = None) -> None:
+        """Removes what is older than the newest `keep`, but not the folder that is being read."""
         for old in self.folders()[: -self.keep]:
             if old != being_read:
                 self.remove(old)
-        return final
 
     def adopt(self, step: int, manifest: bytes) -> Path:
         """Commits the files that were written aside, under this manifest."""
@@ -84,11 +89,11 @@ class Store:
 
     def folder(self, step: int) -> Path:
         """Where the step is once it counts."""
-        return self.root / f"step-{step:08d}"
+        return self.root / folder_name(step)
 
     def aside(self, step: int) -> Path:
         """Where this run writes the step before it counts."""
-        return self.root / f".writing-step-{step:08d}-{self._run}"
+        return self.root / f".writing-{folder_name(step)}-{self._run}"
 
     def place(self, aside: Path, final: Path) -> None:
         """Renames into place. A valid checkpoint of that step stays as it is; a damaged one makes room."""

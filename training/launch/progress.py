@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from training.progress import records_in
+from training.steps import step_of
 
 ROUNDS_WITHOUT_A_STEP = 3
-STEP_FOLDER = re.compile(r"step-(\d+)$")
 
 
 def newest_checkpoint(out: Path) -> int | None:
     """The newest committed step under `<out>/checkpoints`, or None."""
     folder = out / "checkpoints"
-    names = (STEP_FOLDER.match(entry.name) for entry in folder.iterdir()) if folder.is_dir() else ()
-    return max((int(name[1]) for name in names if name), default=None)
+    steps = (step_of(entry.name) for entry in folder.iterdir()) if folder.is_dir() else ()
+    return max((step for step in steps if step is not None), default=None)
 
 
 def newest_step(out: Path) -> int:

@@ -27,6 +27,18 @@ def test_a_checkpoint_is_sent_in_parts_and_comes_back_as_it_was(
     assert bucket.head_object(Bucket="models", Key="runs/a/step-00000007/rank-0.safetensors")["ETag"].endswith('-3"')
 
 
+def test_what_only_looks_like_a_checkpoint_counts_as_none(bucket: Any, endpoint: str):
+    for key in (
+        "step-00000009.bak/manifest.json",
+        "old/step-00000009/manifest.json",
+        "step-00000009/manifest.json.bak",
+    ):
+        bucket.put_object(Bucket="models", Key=key, Body=b"")
+    bucket.put_object(Bucket="models", Key="step-100000000/manifest.json", Body=b"")
+
+    assert Remote("s3://models", endpoint).steps() == [100_000_000]
+
+
 def cut_off(there: Remote, folder: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An upload that ends when it sends part `number`; returns the parts that are sent, of later uploads too."""
     sent: list[int] = []

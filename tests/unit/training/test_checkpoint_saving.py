@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -75,6 +77,24 @@ def test_a_save_that_fails_is_told_and_the_run_goes_on_but_does_not_end_so(small
 
         with pytest.raises(OSError, match="Not a directory"):
             saving.finish()
+
+
+def test_a_save_counts_though_an_older_checkpoint_cannot_be_removed(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    def refused(_: Store, folder: Path) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy", str(folder))
+
+    monkeypatch.setattr(Store, "remove", refused)
+    job = small("checkpoint.keep=2")
+    with checkpoints(job, nn.Linear(2, 2), told := []) as saving:
+        for step in (1, 2, 3):
+            saving.save_last(step)
+        saving.finish()
+
+    busy = f"Device or resource busy: {job.out}/checkpoints/step-00000001"
+    assert told[:2] == ["durable 1", "durable 2"]
+    assert told[2:] == [f"checkpoints before step 3 are not all removed: {busy}", "durable 3"]
 
 
 def until(condition: Callable[[], bool]) -> None:

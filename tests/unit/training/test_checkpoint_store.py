@@ -177,6 +177,24 @@ def test_the_newest_two_stay(store: Store):
     assert [folder.name for folder in store.folders()] == ["step-00000020", "step-00000030"]
 
 
+def test_what_only_looks_like_a_checkpoint_counts_as_none_and_is_left_alone(store: Store):
+    for name in ("step-old", "step-00000020.bak", "step-030", "step-٠٠٠٠٠٠٣٠"):
+        (store.root / name).mkdir()
+    (store.root / "step-00000040").touch()
+
+    store.save(30, tensors(30), {})
+
+    assert [folder.name for folder in store.folders()] == ["step-00000020", "step-00000030"]
+    assert len([*store.root.iterdir()]) == 7
+
+
+def test_steps_of_nine_digits_are_newer(store: Store):
+    for step in (99_999_999, 100_000_000):
+        store.save(step, {"count": torch.tensor(step)}, {})
+
+    assert newest_step(store) == 100_000_000
+
+
 def test_a_valid_checkpoint_of_the_same_step_is_never_replaced(store: Store):
     before = (store.root / "step-00000020" / "manifest.json").read_bytes()
 

@@ -30,7 +30,8 @@ def test_the_newest_step_is_the_newest_of_checkpoints_and_records(tmp_path: Path
     assert newest_step(tmp_path) == 7
 
     (tmp_path / "checkpoints" / "step-00000020").mkdir(parents=True)
-    (tmp_path / "checkpoints" / ".step-00000030.tmp").mkdir()  # never committed
+    for name in (".step-00000030.tmp", "damaged-step-00000030", "step-30"):  # never committed, and no checkpoint
+        (tmp_path / "checkpoints" / name).mkdir()
     assert newest_step(tmp_path) == 20
 
 

@@ -1,0 +1,12 @@
+"""What the folder of a step's checkpoint is called. Loads nothing: the launcher waits for no more than it needs."""
+
+
+def folder_name(step: int) -> str:
+    """Of a checkpoint that counts."""
+    return f"step-{step:08d}"
+
+
+def step_of(name: str) -> int | None:
+    """The step of a folder that is called so; None where the name is another."""
+    digits = name.removeprefix("step-")
+    return int(digits) if digits.isdecimal() and name == folder_name(int(digits)) else None
