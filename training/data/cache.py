@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -15,8 +17,13 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpufleet"
 
 
+def named(kind: str, *parts: object) -> str:
+    """A name by everything that decides the content: texts, numbers, versions, lists of them."""
+    return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]}"
+
+
 def kept(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array of that name, mapped into memory; made where it is not there yet. Name it by its content."""
+    """The array of that name, mapped into memory; made where it is not there yet. See `named`."""
     path = folder() / f"{name}.npy"
     if not path.is_file():
         write_aside(path, make())

@@ -11,6 +11,7 @@ import html
 import re
 
 import numpy as np
+import tokenizers
 
 from training.data import cache, fetch, tokens
 from training.data.text import Documents, TextSet
@@ -24,15 +25,14 @@ CHARACTERS = 4000  # of a body that are looked at
 def load(wanted: Spam) -> TextSet:
     """Four fifths to train on, one held out; the vocabulary is made from the first, or given. Raises DataError."""
     texts, labels, families, held_out = emails()
-    training = [text for text, held in zip(texts, held_out, strict=True) if not held]
-    given = tokens.given(wanted.tokenizer) if wanted.tokenizer else None
-    vocabulary = given.get_vocab_size() if given else wanted.vocabulary
-    source = "".join([*texts, wanted.tokenizer_sha256 or ""]).encode()
-
-    def tokenized() -> np.ndarray:
-        return tokens.documents(given or tokens.wordpiece(training, vocabulary), texts, wanted.length)
-
-    rows = cache.kept(f"spam-{wanted.length}-{vocabulary}-{hashlib.sha256(source).hexdigest()[:16]}", tokenized)
+    if wanted.tokenizer:
+        tokenizer = tokens.given(wanted.tokenizer)
+        vocabulary = tokenizer.get_vocab_size()
+    else:
+        training = [text for text, held in zip(texts, held_out, strict=True) if not held]
+        tokenizer, vocabulary = tokens.wordpiece(training, wanted.vocabulary), wanted.vocabulary
+    parts = (tokenizers.__version__, wanted.tokenizer_sha256 or tokenizer.to_str(), wanted.length, texts)
+    rows = cache.kept(cache.named("spam", *parts), lambda: tokens.documents(tokenizer, texts, wanted.length))
     whole = Documents(tokens=rows, labels=labels, families=families)
     train, judged = (whole.only(which) for which in (~held_out, held_out))
     return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)

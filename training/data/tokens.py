@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import tokenizers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from training.data import cache
@@ -29,32 +29,47 @@ def wordpiece(texts: Sequence[str], vocabulary: int) -> Tokenizer:
     """A vocabulary as BERT has it: lower case, words cut at spaces and punctuation, [CLS] in front and [SEP] behind."""
 
     def make() -> Tokenizer:
-        made = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
-        made.normalizer = normalizers.BertNormalizer(lowercase=True)
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        made.train_from_iterator(
-            texts, trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=SPECIAL, show_progress=False)
-        )
-        made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+        # The trainer numbers letters in the order of a hash map, another one in each process, and goes by the numbers
+        # where two merges are as frequent. Only special tokens are numbered as they are given: so the letters are some.
+        letters = sorted(pieces(texts, 0, []))
+        made = words(pieces(texts, vocabulary, [*SPECIAL, *letters]))
+        made.add_special_tokens(SPECIAL)
         return made
 
-    return kept("wordpiece", texts, vocabulary, make)
+    return kept("wordpiece", words({}), texts, vocabulary, make)
+
+
+def pieces(texts: Sequence[str], most: int, first: list[str]) -> dict[str, int]:
+    """Numbered WordPieces of the texts, these in front; never fewer than the texts have letters."""
+    trained = words({})
+    trainer = trainers.WordPieceTrainer(vocab_size=most, special_tokens=first, show_progress=False)
+    trained.train_from_iterator(texts, trainer)
+    return trained.get_vocab()
+
+
+def words(known: dict[str, int]) -> Tokenizer:
+    """Cuts text into the pieces that are known."""
+    made = Tokenizer(models.WordPiece(known, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return made
 
 
 def bpe(texts: Sequence[str], vocabulary: int) -> Tokenizer:
     """Byte pairs as GPT-2 has them: any text can be written."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
 
     def make() -> Tokenizer:
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        made.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         made.train_from_iterator(
             texts, trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False)
         )
         return made
 
-    return kept("bpe", texts, vocabulary, make)
+    return kept("bpe", made, texts, vocabulary, make)
 
 
 def given(path: Path) -> Tokenizer:
@@ -74,10 +89,10 @@ def given(path: Path) -> Tokenizer:
     return found
 
 
-def kept(kind: str, texts: Sequence[str], vocabulary: int, make) -> Tokenizer:
+def kept(kind: str, untrained: Tokenizer, texts: Sequence[str], vocabulary: int, make) -> Tokenizer:
     """The tokenizer made from these texts: from the cache, or made and kept there."""
-    name = hashlib.sha256("\0".join([kind, str(vocabulary), *texts]).encode()).hexdigest()[:16]
-    path = cache.folder() / f"{kind}-{name}.json"
+    parts = (tokenizers.__version__, untrained.to_str(), SPECIAL, texts, vocabulary)
+    path = cache.folder() / f"{cache.named(kind, *parts)}.json"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}-{os.getpid()}")

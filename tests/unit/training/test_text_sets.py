@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import stat
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 
 from training import data
 from training.config import Job
-from training.data import books, fetch, spam, tokens
+from training.data import books, cache, fetch, spam, tokens
 from training.data.augment import Draw
 from training.data.batches import Batches
 from training.data.images import DataError
@@ -135,6 +140,39 @@ def test_emails_become_wordpieces_between_their_marks(carried: Callable, small: 
     assert all(3 in row for row in inputs.tolist())
     assert inputs.shape == (4, 16)  # cut behind the longest
     assert labels.tolist() == [1] * 4
+
+
+def test_wordpieces_are_the_same_in_every_process(tmp_path: Path):
+    program = "from training.data import tokens; print(tokens.wordpiece(['alpha beta', 'theta [CLS]'], 60).to_str())"
+
+    def made(folder: str) -> str:
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / folder)}
+        return subprocess.run(
+            [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, check=True, text=True
+        ).stdout
+
+    first = made("a")
+
+    assert "##eta" in first
+    assert first == made("b")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [(spam, "HELD_OUT", 2), (tokens, "LONGEST_WORD", 3), (tokenizers, "__version__", "0.0")],
+    ids=["the split", "a limit", "the library"],
+)
+def test_tokens_in_the_cache_are_named_by_all_that_decides_them(
+    where: ModuleType, name: str, value: object, carried: Callable, small: Callable, monkeypatch: pytest.MonkeyPatch
+):
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
+    job = small("data={kind='spam', length=8, global_batch=4}", "model={kind='text-encoder'}")
+    data.read(job)
+
+    monkeypatch.setattr(where, name, value)
+    data.read(job)
+
+    assert sorted(path.suffix for path in cache.folder().iterdir()) == [".json", ".json", ".npy", ".npy", ".tgz"]
 
 
 def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
