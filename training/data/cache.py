@@ -1,15 +1,22 @@
-"""The user's cache folder: what was fetched, and arrays that take long to make."""
+"""The user's cache folder: what was fetched, arrays that take long to make, and tokenizers."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+from training.data.images import DataError
+
+T = TypeVar("T")
 
 
 def folder() -> Path:
@@ -22,19 +29,33 @@ def named(kind: str, *parts: object) -> str:
     return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]}"
 
 
-def kept(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array of that name, mapped into memory; made where it is not there yet. See `named`."""
-    path = folder() / f"{name}.npy"
+def array(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """The array of that name, mapped into memory; made where it is not there yet. Raises DataError; see `named`."""
+
+    def packed() -> bytes:
+        file = io.BytesIO()
+        np.save(file, make())
+        return file.getvalue()
+
+    return kept(f"{name}.npy", packed, partial(np.load, mmap_mode="c"))  # pages are private: nobody can write the file
+
+
+def kept(name: str, make: Callable[[], bytes], read: Callable[[Path], T]) -> T:
+    """What is read from the file of that name; made where it is not there yet. Raises DataError where it is damaged."""
+    path = folder() / name
     if not path.is_file():
         write_aside(path, make())
-    return np.load(path, mmap_mode="c")  # pages are private: nobody can write the file
+    try:
+        return read(path)
+    except Exception as error:  # the tokenizers' library has no narrower one
+        raise DataError(f"{path} cannot be read; remove it, it is made again") from error
 
 
-def write_aside(path: Path, table: np.ndarray) -> None:
+def write_aside(path: Path, content: bytes) -> None:
     """Writes under another name and renames, so that no rank that starts at the same time reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        np.save(file, table)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     Path(file.name).rename(path)

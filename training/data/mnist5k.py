@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from training.data.cache import kept
+from training.data import cache
 from training.data.images import DataError, Images, ImageSet
 from training.data.order import permutation
 
@@ -58,5 +58,5 @@ def cached(path: Path) -> tuple[np.ndarray, np.ndarray]:
         rows = gzip.decompress(packed).replace(b"\n", b",").rstrip(b",").decode()
         return np.fromstring(rows, dtype=np.uint8, sep=",").reshape(-1, 785)
 
-    table = kept(f"mnist5k-{hashlib.sha256(packed).hexdigest()[:16]}", parsed)
+    table = cache.array(f"mnist5k-{hashlib.sha256(packed).hexdigest()[:16]}", parsed)
     return table[:, :-1].reshape(-1, 28, 28), table[:, -1]

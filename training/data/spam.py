@@ -32,7 +32,7 @@ def load(wanted: Spam) -> TextSet:
         training = [text for text, held in zip(texts, held_out, strict=True) if not held]
         tokenizer, vocabulary = tokens.wordpiece(training, wanted.vocabulary), wanted.vocabulary
     parts = (tokenizers.__version__, wanted.tokenizer_sha256 or tokenizer.to_str(), wanted.length, texts)
-    rows = cache.kept(cache.named("spam", *parts), lambda: tokens.documents(tokenizer, texts, wanted.length))
+    rows = cache.array(cache.named("spam", *parts), lambda: tokens.documents(tokenizer, texts, wanted.length))
     whole = Documents(tokens=rows, labels=labels, families=families)
     train, judged = (whole.only(which) for which in (~held_out, held_out))
     return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,16 +88,12 @@ def given(path: Path) -> Tokenizer:
     return found
 
 
-def kept(kind: str, untrained: Tokenizer, texts: Sequence[str], vocabulary: int, make) -> Tokenizer:
+def kept(
+    kind: str, untrained: Tokenizer, texts: Sequence[str], vocabulary: int, make: Callable[[], Tokenizer]
+) -> Tokenizer:
     """The tokenizer made from these texts: from the cache, or made and kept there."""
-    parts = (tokenizers.__version__, untrained.to_str(), SPECIAL, texts, vocabulary)
-    path = cache.folder() / f"{cache.named(kind, *parts)}.json"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}-{os.getpid()}")
-        make().save(str(aside))
-        aside.rename(path)
-    return Tokenizer.from_file(str(path))
+    name = cache.named(kind, tokenizers.__version__, untrained.to_str(), SPECIAL, texts, vocabulary)
+    return cache.kept(f"{name}.json", lambda: make().to_str().encode(), lambda path: Tokenizer.from_file(str(path)))
 
 
 def documents(tokenizer: Tokenizer, texts: Sequence[str], length: int) -> npt.NDArray[np.uint16]:

@@ -175,6 +175,29 @@ def test_tokens_in_the_cache_are_named_by_all_that_decides_them(
     assert sorted(path.suffix for path in cache.folder().iterdir()) == [".json", ".json", ".npy", ".npy", ".tgz"]
 
 
+@pytest.mark.parametrize("suffix", [".json", ".npy"])
+@pytest.mark.parametrize("left", [0, 200])
+def test_a_file_of_the_cache_that_was_cut_is_told(suffix: str, left: int, carried: Callable, small: Callable):
+    carried("spam", {"data/spam-1/1.txt": MAIL.format("offer"), "data/spam-1/2.txt": MAIL.format("agenda")})
+    job = small("data={kind='spam', length=64, global_batch=4}", "model={kind='text-encoder'}")
+    data.read(job)
+    (path,) = cache.folder().glob(f"*{suffix}")
+    os.truncate(path, left)
+
+    with pytest.raises(DataError, match=f"{path} cannot be read; remove it, it is made again"):
+        data.read(job)
+
+
+def test_a_tokenizer_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    synced: list[bytes] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.pread(file, 2**20, 0)))
+
+    made = tokens.wordpiece(["alpha"], 60)
+
+    assert synced == [made.to_str().encode()]
+
+
 def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
     carried: Callable, small: Callable[..., Job], tmp_path: Path
 ):
