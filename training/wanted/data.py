@@ -102,7 +102,7 @@ class Spam(Batching):
     """
 
     kind: Literal["spam"] = "spam"
-    length: Count = 128
+    length: Annotated[int, Limit(lambda n: n >= 3, "must be 3 or more: [CLS] and [SEP] are two of them")] = 128
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 8192
     tokenizer: Path | None = None
 

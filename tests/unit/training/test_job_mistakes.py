@@ -150,6 +150,11 @@ MISTAKES = {
         'kind = "spam"\nvocabulary = 100',
         "job.toml:6 data.vocabulary: must be 512 to 65536, is 100",
     ),
+    "e-mails cut before their first word": (
+        'kind = "mnist5k"',
+        'kind = "spam"\nlength = 2',
+        "job.toml:6 data.length: must be 3 or more: [CLS] and [SEP] are two of them, is 2",
+    ),
     "average that forgets nothing": (
         "lr = 0.1",
         "lr = 0.1\nema = 1.0",
