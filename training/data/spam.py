@@ -27,7 +27,7 @@ def load(wanted: Spam) -> TextSet:
     texts, labels, families, held_out = emails()
     if wanted.tokenizer:
         tokenizer = tokens.given(wanted.tokenizer)
-        vocabulary = tokenizer.get_vocab_size()
+        vocabulary = tokens.vocabulary(tokenizer)
     else:
         training = [text for text, held in zip(texts, held_out, strict=True) if not held]
         tokenizer, vocabulary = tokens.wordpiece(training, wanted.vocabulary), wanted.vocabulary

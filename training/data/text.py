@@ -56,7 +56,7 @@ class Documents:
     def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
         tokens = self.tokens[indices]
         longest = int((tokens != PADDING).sum(axis=1).max())
-        tokens = tokens[:, : -(-longest // ROUND) * ROUND]
+        tokens = tokens[:, : -(-max(longest, 1) // ROUND) * ROUND]  # empty texts are padding, not nothing
         return torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(self.labels[indices])
 
 

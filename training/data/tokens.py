@@ -78,14 +78,19 @@ def given(path: Path) -> Tokenizer:
     except Exception as error:  # the library has no narrower one
         why = str(error).splitlines()[0]
         raise DataError(f"data.tokenizer {path} cannot be read: {why}; give the tokenizer.json of a model") from error
-    size, padding = found.get_vocab_size(), found.id_to_token(PADDING)
-    if padding != SPECIAL[PADDING] or size > MOST:
-        told = f"has {size} tokens, the first one {padding}"
+    largest, padding = vocabulary(found) - 1, found.id_to_token(PADDING)
+    if padding != SPECIAL[PADDING] or largest >= MOST:
+        told = f"has tokens up to {largest}, the first one {padding}"
         raise DataError(
-            f"data.tokenizer {path} {told}; there may be {MOST}, the first one {SPECIAL[PADDING]}, as of BERT"
+            f"data.tokenizer {path} {told}; they may go up to {MOST - 1}, the first one {SPECIAL[PADDING]}, as of BERT"
         )
     found.no_padding()
     return found
+
+
+def vocabulary(tokenizer: Tokenizer) -> int:
+    """Entries of an embedding that has every token: more than there are tokens where numbers are left out."""
+    return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
 def kept(

@@ -214,6 +214,25 @@ def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
     assert found.evaluation(np.arange(1))[0][0, 1] == theirs.token_to_id("offer")
 
 
+def test_a_tokenizer_may_leave_numbers_out(carried: Callable, small: Callable[..., Job], tmp_path: Path):
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
+    tokens.words({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "offer": 900}).save(str(tmp_path / "sparse.json"))
+    table = f"kind='spam', length=8, global_batch=4, tokenizer='{tmp_path / 'sparse.json'}'"
+
+    found = data.load(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
+
+    assert isinstance(found, TextSet)
+    assert found.vocabulary == 901
+    assert found.evaluation(np.arange(1))[0][0, :4].tolist() == [2, 900, 1, 3]
+
+
+def test_a_batch_of_empty_documents_is_padding():
+    empty = Documents(tokens=np.zeros((2, 40), dtype=np.uint16), labels=np.arange(2))
+    found = TextSet(train=empty, held_out=empty, vocabulary=4, length=40, classes=2)
+
+    assert found.evaluation(np.arange(2))[0].shape == (2, 16)
+
+
 def test_the_recipe_of_a_run_keeps_the_tokenizer_that_was_read(
     carried: Callable, small: Callable[..., Job], tmp_path: Path
 ):
@@ -234,15 +253,18 @@ def test_the_recipe_of_a_run_keeps_the_tokenizer_that_was_read(
     [
         (None, "cannot be read: "),
         ("{}", "cannot be read: "),
-        ("bytes", r"has 25\d tokens, .*; there may be"),
+        ("bytes", r"has tokens up to 25\d, the first one .*; they may go up to 65535, the first one \[PAD\]"),
+        ("far", r"has tokens up to 65536, the first one \[PAD\]; they may go up to 65535"),
     ],
-    ids=["missing", "none", "without padding"],
+    ids=["missing", "none", "without padding", "beyond 16 bits"],
 )
 def test_a_tokenizer_that_cannot_be_used_is_told(content: str | None, told: str, carried: Callable, tmp_path: Path):
     path = tmp_path / "tokenizer.json"
     carried("spam", {})
     if content == "bytes":
         tokens.bpe(["a"], 256).save(str(path))
+    elif content == "far":
+        tokens.words({"[PAD]": 0, "far": 2**16}).save(str(path))
     elif content is not None:
         path.write_text(content)
 
