@@ -97,7 +97,9 @@ class Pooler(nn.Module):
 
     def forward(self, x: Tensor, text: Tensor) -> Tensor:
         """x [batch, tokens, width], text [batch, tokens]: true where there is one → [batch, width]."""
-        pooled = x[:, 0] if self.pooling == "first" else (x * text[..., None]).sum(1) / text.sum(1, keepdim=True)
+        pooled = x[:, 0]
+        if self.pooling == "mean":  # an empty text may have no token
+            pooled = (x * text[..., None]).sum(1) / text.sum(1, keepdim=True).clamp(min=1)
         return torch.tanh(self.dense(pooled))
 
 

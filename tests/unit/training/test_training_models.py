@@ -100,6 +100,18 @@ def test_a_text_encoder_sees_no_padding(pooling: str, small: Callable[..., Job])
     assert torch.allclose(model(tokens[:, :20]), model(functional.pad(tokens[:, :20], (0, 12))), atol=1e-6)
 
 
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_a_text_encoder_answers_for_an_empty_text(pooling: str, small: Callable[..., Job]):
+    job = text(small, "text-encoder", 3, f"model.pooling={pooling}")
+    model = models.build(job, data.load(job))
+
+    answers = model(torch.tensor([[0] * 16, [5] * 16]))
+    answers.sum().backward()
+
+    assert answers.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
 def test_a_text_encoder_has_bert_base_size_and_hugging_faces_names():
     model = TextEncoder(
         vocabulary=30522, length=512, classes=2, layers=12, heads=12, width=768, dropout=0.1, pooling="first"
