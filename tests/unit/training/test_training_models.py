@@ -163,7 +163,5 @@ def test_text_models_learn(kind: str, classes: int, small: Callable[..., Job]):
 
 
 def test_a_model_that_cannot_read_the_data_is_refused(small: Callable[..., Job]):
-    with pytest.raises(
-        JobError, match=r"small.toml:6 model.kind: gpt reads tokens, and data.kind = synthetic has images"
-    ):
+    with pytest.raises(JobError, match=r"--set model.kind: gpt reads tokens, and data.kind = synthetic has images"):
         small("model={kind='gpt'}")
