@@ -32,9 +32,11 @@ def launch(tmp_path: Path) -> Iterator[Launchers]:
 
 
 @pytest.fixture
-def undisturbed(launch: Launchers) -> str | None:
+def undisturbed(launch: Launchers) -> str:
     torch.set_num_threads(1)
-    return train(load(launch.job("undisturbed", STEPS), [])).digest
+    digest = train(load(launch.job("undisturbed", STEPS), [])).digest
+    assert digest is not None
+    return digest
 
 
 def new_steps(job: Launched, count: int) -> None:
@@ -44,7 +46,7 @@ def new_steps(job: Launched, count: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, undisturbed: str | None, seed: int) -> None:
+def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, undisturbed: str, seed: int) -> None:
     chance = random.Random(seed)
     job = launch("--nproc", "2", out="killed", steps=STEPS, OMP_NUM_THREADS="1")
 
@@ -67,7 +69,7 @@ def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, undist
     assert job.result()["lost_steps"] <= KILLS * (2 * INTERVAL - 1)  # the newest save may have been under way
 
 
-def test_either_node_may_be_lost_and_replaced(launch: Launchers, undisturbed: str | None) -> None:
+def test_either_node_may_be_lost_and_replaced(launch: Launchers, undisturbed: str) -> None:
     server, where = launch.store()
     options = ("--nproc", "1", "--nnodes", "1:2", "--store", where)
 

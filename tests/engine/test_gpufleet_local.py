@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from engine_runner import EngineRunner, runs, traces, until
 
+from training.launch.progress import newest_checkpoint
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "rehearsal"
 JOB = """
@@ -142,7 +144,10 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
-    steps = saved(gpufleet.root / ".gpufleet" / "local" / STACK / "storage" / "data" / "runs" / "rehearsal-1") + 20
+    out = gpufleet.root / ".gpufleet" / "local" / STACK / "storage" / "data" / "runs" / "rehearsal-1"
+    saved = newest_checkpoint(out)
+    assert saved is not None
+    steps = saved + 20  # what was told last may lie before it
 
     told = gpufleet.json("train", gpufleet.job(steps), "--stack", STACK)
 
@@ -152,11 +157,6 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     assert (told["world_size"], told["steps"], told["finished"]) == (2, steps, True)
     assert (run / "run.png").read_bytes().startswith(b"\x89PNG")
     assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()][-1] == steps
-
-
-def saved(out: Path) -> int:
-    """The step of the newest checkpoint, which may be later than the last one that was told."""
-    return max(int(folder.name.removeprefix("step-")) for folder in (out / "checkpoints").glob("step-*"))
 
 
 def test_a_killed_node_is_told_and_a_second_up_repairs_it_and_changes_nothing_else(gpufleet: Gpufleet) -> None:

@@ -17,7 +17,8 @@ print(json.dumps({"argv": sys.argv, "stdin": sys.stdin.read(), "line": open("/pr
 
 
 def played(folder: Path, program: str, task: dict[str, Any], **keywords: Any) -> dict[str, Any]:
-    """What the action returned for a program, which stands beside the play."""
+    """What the action returned for a program, which stands beside the play. Where it is to fail, `ignore_errors`: the
+    next task keeps how."""
     (folder / "files").mkdir()
     (folder / "files" / "told.py").write_text(program)
     run = {"name": "Run it", "python_program": {"file": "told.py", **task}, "register": "ran", **keywords}

@@ -70,7 +70,7 @@ def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
     small: Callable[..., Job], ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ):
     def slowly(folder: Path) -> str:
-        time.sleep(3)
+        time.sleep(3)  # as large files would take, and longer than the other rank waits for a step
         return of_folder(folder)
 
     monkeypatch.setattr(checkpoint, "of_folder", slowly)
