@@ -103,48 +103,59 @@ def trial(
 ) -> list[float]:
     """Least seconds of a forward and backward pass in each mode; infinite for one that was not reached.
 
-    The plain mode is first, so when time runs out nothing slower is chosen. Which mode is the faster changes with the
-    batch, so it grows from a sample or two towards the job's own as far as every mode has time for its passes, and the
-    plain one, which takes most, memory; where the first pass takes longer than SECONDS, it is all of the trial, and the
-    plain mode stays. The model is not touched: a copy is tried.
+    The plain mode is first, so when time runs out nothing slower is chosen; where its first pass takes longer than
+    SECONDS, that is all of the trial, and the plain mode stays. All modes pass over as many samples.
     """
-    end = time.monotonic() + SECONDS
-    longest = SECONDS / len(modes) / (2 + TURNS)  # of a pass: two for a look, then the turns
-    tried = deepcopy(model)
-    least = dict.fromkeys(modes, inf)
-
-    def run(mode: Mode, count: int, expected: float) -> float:
-        """Seconds of a pass; infinite where it is not expected to end in time, and so not begun, or has no memory."""
-        if time.monotonic() + expected > end:
-            return inf
-        try:
-            return timed(job, tried, inputs[:count], targets[:count], mode, device)
-        except torch.OutOfMemoryError:
-            tried.zero_grad(set_to_none=True)
-            return inf
-
-    def look(mode: Mode, count: int, expected: float) -> float:
-        """Seconds of a second pass: the first warms up, since kernels are chosen and memory is taken."""
-        return run(mode, count, run(mode, count, expected))
-
-    count, before, most = 0, 0.0, 1 if len(inputs) == 1 or inputs.shape[-1] >= ONE_ALONE else 2
-    while most >= GROWTH * count:
-        seconds = look(PLAIN, most, 0)
-        if seconds == inf and count:
-            break
-        least[PLAIN], took = seconds, min(seconds, longest)
-        a_sample = max(took - before, took / 4) / (most - count)  # a pass has a cost of its own besides its samples'
-        count, before = most, took
-        most = min(len(inputs), count + int((longest - took) / a_sample))
+    passes = Passes(job, model, inputs, targets, device)
+    count, plain = passes.grown(SECONDS / len(modes) / (2 + TURNS))  # two for a look, then the turns
+    least = {PLAIN: plain}
     for mode in modes[1:]:
-        least[mode] = look(mode, count, 2 * least[PLAIN])
+        least[mode] = passes.look(mode, count, 2 * plain)
     share = TURNS_SECONDS / len(modes)
-    able = {mode: TURNS if least[mode] <= SLOWER * least[PLAIN] else 0 for mode in modes}
+    able = {mode: TURNS if least[mode] <= SLOWER * plain else 0 for mode in modes}
     turns = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
     for turn in range(max(turns.values()) if len(modes) > 1 else 0):
         for mode in [mode for mode in modes if turn < turns[mode]]:
-            least[mode] = min(least[mode], run(mode, count, least[mode]))
+            least[mode] = min(least[mode], passes.run(mode, count, least[mode]))
     return [*least.values()]
+
+
+class Passes:
+    """Passes of a copy of the model over the first of the samples, until SECONDS are over."""
+
+    def __init__(self, job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
+        self._end = time.monotonic() + SECONDS
+        self._job, self._model, self._device = job, deepcopy(model), device
+        self._inputs, self._targets = inputs, targets
+
+    def run(self, mode: Mode, count: int, expected: float) -> float:
+        """Seconds of a pass; infinite where it is not expected to end in time, and so not begun, or has no memory."""
+        if time.monotonic() + expected > self._end:
+            return inf
+        try:
+            return timed(self._job, self._model, self._inputs[:count], self._targets[:count], mode, self._device)
+        except torch.OutOfMemoryError:
+            self._model.zero_grad(set_to_none=True)
+            return inf
+
+    def look(self, mode: Mode, count: int, expected: float) -> float:
+        """Seconds of a second pass: the first warms up, since kernels are chosen and memory is taken."""
+        return self.run(mode, count, self.run(mode, count, expected))
+
+    def grown(self, longest: float) -> tuple[int, float]:
+        """The samples of the modes' passes, and the plain mode's seconds for them. Which mode is the faster changes
+        with the batch, so it grows from a sample or two towards all of them, as far as a plain pass has memory, which
+        it takes most of, and is expected to last no longer than `longest` seconds."""
+        count, seconds, most = 0, 0.0, 1 if len(self._inputs) == 1 or self._inputs.shape[-1] >= ONE_ALONE else 2
+        while most >= GROWTH * count:
+            looked = self.look(PLAIN, most, 0)
+            if looked == inf and count:
+                break
+            before, took = min(seconds, longest), min(looked, longest)
+            a_sample = max(took - before, took / 4) / (most - count)  # a pass has a cost of its own, too
+            count, seconds = most, looked
+            most = min(len(self._inputs), count + int((longest - took) / a_sample))
+        return count, seconds
 
 
 def timed(job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, mode: Mode, device: torch.device) -> float:

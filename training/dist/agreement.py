@@ -31,7 +31,8 @@ class Agreement:
         self._stop |= stop
         self._save |= save
         if step == self._next:
-            self._vote = self._ranks.vote(self._stop, self._save, -self._steps_until_next(step))
+            negated = -self._steps_until_next(step)  # of what is voted on the largest wins, and here the fewest must
+            self._vote = self._ranks.vote(self._stop, self._save, negated)
 
     def _allowed(self, step: int) -> int:
         """The next step from `step` on that all ranks may stop at."""
@@ -49,8 +50,8 @@ class Agreement:
         due = self._allowed(self._last + (self._ahead > self._stride))
         if self._vote is None or step < due:
             return False, False
-        stop, save, ahead = self._vote.result()
-        self._vote, self._ahead = None, -ahead
-        self._next = self._allowed(max(self._last - ahead, step + 1))
+        stop, save, negated = self._vote.result()
+        self._vote, self._ahead = None, -negated
+        self._next = self._allowed(max(self._last + self._ahead, step + 1))
         self._save = False
         return bool(stop), bool(save)
