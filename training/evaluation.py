@@ -27,7 +27,7 @@ def evaluate(
     parallel: Parallel, data: DataSet, precision: Precision, batch: int, stop: Callable[[], bool]
 ) -> Score | None:
     """Ranks share the held-out samples, `batch` at a time. None where all agreed to stop in the middle."""
-    parallel.same_buffers()
+    parallel.same([*parallel.model.buffers()])
     parallel.model.eval()
     try:
         sums = count_up(parallel, data, precision, batch, stop)

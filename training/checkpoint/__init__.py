@@ -136,7 +136,7 @@ class Checkpoints:
         self._settle()
         began = self._saved_at = time.monotonic()
         self._saved_step = step
-        self._parallel.same_buffers()
+        self._parallel.same(self._state.of_each_rank())
         places, live = self._mine()
         if live or self._together:
             snapshot = self._snapshot = self._fitting(places, live)

@@ -53,6 +53,13 @@ class State:
         """The live tensors of this rank alone: `rank.<rank>.<name>`."""
         return self._own
 
+    def of_each_rank(self) -> list[Tensor]:
+        """The live tensors that ranks come to differ in, though all should save the same: what forward changes
+        (BatchNorm's statistics), and the average of it."""
+        buffers = dict(self.model.named_buffers())
+        averages = (self._extra.get(f"extra.{name}") for name in buffers)
+        return [*buffers.values(), *(tensor for tensor in averages if tensor is not None)]
+
     def changed_by_gradients(self) -> set[str]:
         """Names of what forward changes (BatchNorm's statistics), and what the way of training changes as it reduces
         gradients; all else changes only from the optimizer's step on."""

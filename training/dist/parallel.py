@@ -52,9 +52,9 @@ class Parallel:
         """The model's outputs for held-out samples, on a rank that has them; all ranks call it equally often."""
         return self.model(inputs)
 
-    def same_buffers(self) -> None:
-        """Gives all ranks that hold the same buffers (BatchNorm's statistics) those of the first of them."""
-        self.ranks.same_buffers(self.model, None)
+    def same(self, buffers: list[Tensor]) -> None:
+        """Gives all ranks that hold the same buffers (BatchNorm's statistics) the values of the first of them."""
+        self.ranks.same(buffers, None)
 
     def part(self, *, last: bool) -> AbstractContextManager[object]:
         """Around forward and backward of a part; last: it is the last of its share."""

@@ -88,8 +88,8 @@ class Pipeline(Parallel):
         dist.recv(x, group=self._row, group_src=self._place - 1)
         return x
 
-    def same_buffers(self) -> None:
-        self.ranks.same_buffers(self.model, self._column)
+    def same(self, buffers: list[torch.Tensor]) -> None:
+        self.ranks.same(buffers, self._column)
 
 
 def own_layers(job: Job, model: nn.Module, place: int, stages: int) -> list[nn.Module]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 T = TypeVar("T")
 
@@ -103,10 +103,10 @@ class Ranks:
             dist.broadcast(piece, source, group=self.control)
         return buffer.numpy().tobytes()
 
-    def same_buffers(self, model: nn.Module, group: dist.ProcessGroup | None) -> None:
-        """Gives every rank of a group (None: all) the buffers of its first (BatchNorm's running statistics differ by
-        rank otherwise)."""
-        buffers = list(model.buffers()) if self.control else []
+    def same(self, buffers: list[Tensor], group: dist.ProcessGroup | None) -> None:
+        """Gives every rank of a group (None: all) the values that its first has in these."""
+        if not self.control:
+            return
         for kind in dict.fromkeys(buffer.dtype for buffer in buffers):
             alike = [buffer for buffer in buffers if buffer.dtype == kind]
             flat = torch.cat([buffer.flatten() for buffer in alike])

@@ -66,6 +66,17 @@ def test_a_cut_model_learns_as_one_process_does_and_resumes_bit_for_bit(
     assert {result.digest for result in (*results, *resumed)} == {of_folder(job.out / "checkpoints/step-00000012")}
 
 
+def test_a_cut_model_keeps_one_average_of_statistics_that_differ_by_rank(small: Callable[..., Job], ranks: Ranks):
+    keys = (FSDP, "model.norm=batch", "optimizer.ema=0.5")
+    straight, job = small(*keys, out="straight"), small(*keys, out="stopped")
+
+    results = ranks(2, train, straight)
+    ranks(2, stopped_after, job, 5)
+    resumed = ranks(2, train, job)
+
+    assert len({(result.digest, result.accuracy) for result in (*results, *resumed)}) == 1
+
+
 def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
     small: Callable[..., Job], ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ):
