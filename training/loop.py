@@ -7,7 +7,7 @@ import platform
 import sys
 from dataclasses import replace
 from functools import partial, reduce
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from training.data.batches import Batches, Part, ahead
 from training.dist import Agreement, Ranks, Rows, connect, parallel, warm_up
 from training.evaluation import evaluate
 from training.health import Heartbeat, Losses
+from training.interrupt import Leaving, StopRequest
 from training.meter import Meter
 from training.objective import cross_entropy
 from training.optimizer import build as build_optimizer
@@ -37,27 +38,14 @@ from training.result import Result
 from training.trace import Tracer, ranges
 
 
-class Stop(Protocol):
-    """Whether this process was asked to save and leave (see `training.interrupt`)."""
-
-    def requested(self) -> bool: ...
-
-
-class Never:
-    """Nobody asks."""
-
-    def requested(self) -> bool:
-        return False
-
-
-def train(job: Job, *, report: Report | None = None, stop: Stop | None = None) -> Result:
+def train(job: Job, *, report: Report | None = None, stop: StopRequest | None = None) -> Result:
     """Runs the job as this rank, from its newest checkpoint, to its end or until any rank's `stop` is requested.
 
     report: told on rank 0 what happens. Raises JobError where the job does not fit its ranks, device, data or
     checkpoint.
     """
     with connect(job.health.start_seconds) as ranks:
-        run = Run(job, ranks, report or Report(), stop or Never())
+        run = Run(job, ranks, report or Report(), stop)
         try:
             with ranges(job.trace):
                 return run.train()
@@ -77,8 +65,8 @@ class Begun(NamedTuple):
 class Run:
     """One start of a job on one rank: everything built, the state loaded, and the loop that uses it."""
 
-    def __init__(self, job: Job, ranks: Ranks, report: Report, stop: Stop) -> None:
-        self.job, self.ranks, self.stop = job, ranks, stop
+    def __init__(self, job: Job, ranks: Ranks, report: Report, stop: StopRequest | None = None) -> None:
+        self.job, self.ranks = job, ranks
         if ranks.device.type == "cpu":
             keep_freed_memory()
         self.data = load_data(job).to(ranks.device)
@@ -112,7 +100,7 @@ class Run:
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
         self.meter = Meter(job.data.global_batch)
-        self.heart = Heartbeat()
+        self.heart, self.leaving = Heartbeat(), Leaving(stop)
         self.begun: Begun | None = None
         self.loss: float | None = None
         self.accuracy: float | None = None
@@ -174,7 +162,7 @@ class Run:
     def asked(self) -> bool:
         """Whether this rank is to save and leave; asked in every loop, so it is also its sign of life."""
         self.heart.beat()
-        return self.stop.requested()
+        return self.leaving.asked()
 
     def settle(self) -> None:
         """After the first step nothing new is built: spare it the garbage collector, and wait less long for peers."""
@@ -186,6 +174,7 @@ class Run:
 
     def stopped(self, step: int) -> Result:
         """Saves this step and ends: everybody agreed to leave."""
+        self.leaving.begin()
         self.save_last(step)
         return self.result(step, finished=False)
 
@@ -273,7 +262,7 @@ class Run:
             versions={"torch": torch.__version__, "python": platform.python_version()},
         )
         self.record.result(result)
-        self.checkpoints.upload(stopped=not finished)
+        self.checkpoints.upload(self.leaving.seconds)
         return result
 
     def close(self) -> None:

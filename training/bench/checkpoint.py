@@ -20,7 +20,7 @@ from training.bench.figure import Figure, spread
 from training.checkpoint.manifest import read_manifest
 from training.config import Job, load
 from training.dist import connect
-from training.loop import Never, Run
+from training.loop import Run
 from training.report import Report
 
 GOAL = 16.7  # ours waits at most 6 % of theirs
@@ -57,7 +57,7 @@ def settings(out: str) -> tuple[str, list[str]]:
 def started(made: Job) -> Iterator[Run]:
     """The job on this process after its first step, ready to save."""
     with connect(made.health.start_seconds) as ranks:
-        run = Run(made, ranks, Report(), Never())
+        run = Run(made, ranks, Report())
         try:
             step(run)
             run.checkpoints.prepare()

@@ -28,7 +28,6 @@ from training.dist import Parallel, Ranks
 __all__ = ["Checkpoints", "Damaged", "digest"]
 
 PATIENCE_SECONDS = 0.5  # with a save that is all but written; well below the least `health.step_seconds`
-STOP_SECONDS = 60  # from a stop on, to save and to send a copy: after 90 the launcher kills (--shutdown-timeout)
 
 
 class NotSaved(OSError):
@@ -75,7 +74,6 @@ class Checkpoints:
         self._snapshot: Snapshot | None = None
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
-        self._ending_at = math.inf
 
     def _lowest_here(self, run: str) -> int:
         """The lowest rank that sees the same folder: each leaves its mark in it, then looks for the others'."""
@@ -126,7 +124,6 @@ class Checkpoints:
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
-        self._ending_at = time.monotonic()
         self._ranks.wait_at_most(self._job.health.start_seconds)
         self._start(step)
 
@@ -248,9 +245,9 @@ class Checkpoints:
             raise NotSaved(f"step {self._saved_step} is not saved: {why}") from why
         self._ranks.barrier()
 
-    def upload(self, *, stopped: bool) -> None:
-        """Returns when the newest copy has been sent, or told why not; after a stop, when there is no more time."""
-        self._copies.finish(self._saved_step, self._ending_at + STOP_SECONDS if stopped else math.inf)
+    def upload(self, seconds_left: Callable[[], float]) -> None:
+        """Returns when the newest copy has been sent, or told why not, or when a rank has no more time."""
+        self._copies.finish(self._saved_step, seconds_left)
 
 
 def unsound(tensor: torch.Tensor) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from training.checkpoint.store import Store
 from training.config import Job
 from training.dist import Ranks
 
-ASK_SECONDS = 10  # the others are told so often that a copy is still being sent
+ASK_SECONDS = 2  # so often the ranks tell each other whether a copy is still being sent, and whether there is time
 
 
 class Copies:
@@ -72,17 +71,19 @@ class Copies:
         """The folder that is on its way, which must stay until it is there."""
         return None if self._uploads is None else self._uploads.sending
 
-    def finish(self, step: int, until: float) -> None:
-        """Returns on all ranks when the newest one, of this step, has been sent, or told why not, and not much later
-        than `until` (time.monotonic, s). All stay so long: the launcher ends a rank that others leave behind."""
-        while any(self._ranks.gather(self._unsent(step, until))):
-            pass
-
-    def _unsent(self, step: int, until: float) -> bool:
-        """Whether to wait on, having waited a while; that the copy is given up is told."""
-        if self._uploads is None or self._uploads.finish(ASK_SECONDS):
-            return False
-        if time.monotonic() < until:
-            return True
-        self._note(f"the copy of step {step} is not sent: the next start makes up for it")
-        return False
+    def finish(self, step: int, seconds_left: Callable[[], float]) -> None:
+        """Returns on all ranks when the newest one, of this step, has been sent, or told why not, or when a rank has no
+        time left; that the copy is given up is told. All stay so long: the launcher ends a rank that others leave
+        behind."""
+        waiting = self._uploads is not None
+        while True:
+            told = self._ranks.gather((waiting, seconds_left()))
+            seconds = min(left for _, left in told)
+            if not any(waits for waits, _ in told):
+                return
+            if seconds <= 0:
+                if waiting:
+                    self._note(f"the copy of step {step} is not sent: the next start makes up for it")
+                return
+            if self._uploads is not None:
+                waiting = not self._uploads.finish(min(seconds, ASK_SECONDS))

@@ -7,7 +7,8 @@ since then.
 
 from __future__ import annotations
 
+from training.interrupt.leaving import SHUTDOWN, SHUTDOWN_SECONDS, Leaving, StopRequest
 from training.interrupt.sources import FileSwitch, Signals, Source
 from training.interrupt.stop import Stop
 
-__all__ = ["FileSwitch", "Signals", "Source", "Stop"]
+__all__ = ["SHUTDOWN", "SHUTDOWN_SECONDS", "FileSwitch", "Leaving", "Signals", "Source", "Stop", "StopRequest"]

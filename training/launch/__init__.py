@@ -17,11 +17,11 @@ import os
 from collections.abc import Sequence
 from typing import NoReturn
 
+from training.interrupt import SHUTDOWN_SECONDS
 from training.launch.ended import EXIT_BAD_JOB, EXIT_PREEMPTED, Ended, leave, say
 from training.launch.node import Endpoint, Nodes
 
 SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
-SHUTDOWN_SECONDS = 90  # a cloud's notice is two minutes: 90 s to save, the rest to leave
 
 
 def main(argv: Sequence[str]) -> NoReturn:

@@ -56,6 +56,7 @@ class Agent(LocalElasticAgent):
         self._hang_seconds = hang_seconds
         self._ranks: list[int] = []
         self._told = False
+        self._before: int | None = None  # the newest checkpoint when the ranks were told to leave
 
     def _rendezvous(self, worker_group: WorkerGroup) -> None:
         """Find the other nodes. Nothing runs here meanwhile, so a request to stop ends the wait."""
@@ -81,7 +82,7 @@ class Agent(LocalElasticAgent):
             self._ask_to_leave()
             if time.monotonic() > self._request.at + self._shutdown_timeout:
                 self._request.at_once = True
-                raise Ended(EXIT_FAILED, f"no checkpoint within {self._shutdown_timeout} s of {self._request.reason}")
+                raise self._out_of_time(self._request.reason)
         self._end_silent()
         result = super()._monitor_workers(worker_group)
         if result.state is WorkerState.FAILED:
@@ -102,7 +103,7 @@ class Agent(LocalElasticAgent):
     def _ask_to_leave(self) -> None:
         """SIGTERM to the ranks, once a round; not to their process groups, whose loaders they still need."""
         if not self._told:
-            self._told = True
+            self._told, self._before = True, self._progress.checkpoint()
             for pid in filter(_runs, self._ranks):
                 os.kill(pid, signal.SIGTERM)
 
@@ -134,6 +135,13 @@ class Agent(LocalElasticAgent):
         if self._progress.stalled:
             raise Ended(EXIT_FAILED, f"no new step in {ROUNDS_WITHOUT_A_STEP} rounds: {failure.full()}")
         say(f"{failure.line()}; {self._goes_on()}")
+
+    def _out_of_time(self, reason: str) -> Ended:
+        """The ranks are killed; what they saved since they were told to leave counts."""
+        late = f"within {self._shutdown_timeout} s of {reason}"
+        if self._progress.checkpoint() == self._before:
+            return Ended(EXIT_FAILED, f"no checkpoint {late}")
+        return Ended(EXIT_PREEMPTED, f"{self._stopped_by(reason)}; the ranks did not end {late} and were killed")
 
     def _stopped_by(self, reason: str) -> str:
         step = self._progress.checkpoint()

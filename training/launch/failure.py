@@ -30,11 +30,12 @@ def own_folder(logs: Path) -> Path:
 
     By the time and not by the process: in a container every start has the same host name and pid, and `logs` stays.
     """
+    logs.mkdir(parents=True, exist_ok=True)
     name, number = f"{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%S}", 1
     while True:
         folder = logs / (name if number == 1 else f"{name}-{number}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         except FileExistsError:
             number += 1
         else:

@@ -21,7 +21,7 @@ from torch.distributed.elastic.rendezvous import (
 from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
 from training.config import Job
-from training.interrupt import FileSwitch
+from training.interrupt import SHUTDOWN, FileSwitch
 from training.launch.agent import Agent
 from training.launch.ended import EXIT_FAILED, Ended
 from training.launch.failure import Logs, own_folder
@@ -48,6 +48,7 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
 
         folder = own_folder(job.out / "logs")
         _log_torch_to(folder / "agent.log")
+        os.environ[SHUTDOWN] = str(asked.shutdown_timeout)
         os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
             "SIGUSR2"  # torch takes its signals anew each round: SIGTERM is ours
         )
@@ -89,7 +90,7 @@ def _store(outside: Endpoint | None) -> Iterator[Endpoint]:
 
 @contextmanager
 def _told_plainly(store: Endpoint, least: int) -> Iterator[None]:
-    """Turn what can go wrong between the nodes into one line each."""
+    """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
     try:
         yield
     except RendezvousConnectionError as error:
@@ -99,6 +100,8 @@ def _told_plainly(store: Endpoint, least: int) -> Iterator[None]:
         raise Ended(EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s") from error
     except RendezvousError as error:
         raise Ended(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
+    except OSError as error:
+        raise Ended(EXIT_FAILED, str(error)) from error
 
 
 def _rendezvous(name: str, store: Endpoint, asked: argparse.Namespace, address: str) -> RendezvousParameters:

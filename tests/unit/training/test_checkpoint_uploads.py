@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ import boto3
 import pytest
 from trained import After
 
-from training import checkpoint
 from training.checkpoint import copies
 from training.checkpoint.manifest import read_manifest
 from training.checkpoint.remote import Remote, Unreachable, Uploads
 from training.config import Job, JobError
+from training.interrupt import SHUTDOWN
 from training.loop import train
 from training.report import Report
 
@@ -79,13 +80,14 @@ class Stuck(Report):
     """Holds every upload until the end of the test; keeps what it is told, and who could see the result by then."""
 
     def __init__(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.job, self.ended = job, threading.Event()
+        self.job, self.began, self.ended = job, threading.Event(), threading.Event()
         self.told: list[str] = []
         self.marked: list[bool] = []
         monkeypatch.setattr(Remote, "upload", self.upload)
         monkeypatch.setattr(copies, "ASK_SECONDS", 0.1)
 
     def upload(self, *_: object) -> None:
+        self.began.set()
         self.ended.wait(30)
 
     def note(self, text: str) -> None:
@@ -98,7 +100,7 @@ def test_a_stopped_run_leaves_in_time_and_its_copy_is_sent_by_the_next_start(
 ):
     job = small("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'")
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "STOP_SECONDS", 0.5)
+        patch.setenv(SHUTDOWN, "1")
         stuck = Stuck(job, patch)
         result = train(job, report=stuck, stop=After(4))
         stuck.ended.set()
@@ -110,9 +112,33 @@ def test_a_stopped_run_leaves_in_time_and_its_copy_is_sent_by_the_next_start(
     assert Remote("s3://models", endpoint).steps() == [4]
 
 
+def test_a_finished_run_that_is_asked_to_leave_does_not_wait_for_its_copy(
+    bucket: Any, endpoint: str, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(SHUTDOWN, "1")
+    job = small("checkpoint.upload='s3://models'", f"checkpoint.endpoint='{endpoint}'", "steps=4")
+    stuck = Stuck(job, monkeypatch)
+
+    class OnceItUploads:
+        def requested(self) -> bool:
+            return stuck.began.is_set() and (job.out / "result.json").exists()
+
+    result = train(job, report=stuck, stop=OnceItUploads())
+    stuck.ended.set()
+
+    assert (result.steps, result.finished) == (4, True)
+    assert stuck.told == ["the copy of step 4 is not sent: the next start makes up for it"]
+
+
 def slow_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     stuck = Stuck(job, monkeypatch)
-    threading.Timer(3, stuck.ended.set).start()
+
+    def free() -> None:
+        stuck.began.wait(60)
+        time.sleep(3)
+        stuck.ended.set()
+
+    threading.Thread(target=free, daemon=True).start()
     train(job, report=stuck)
     return stuck.told
 

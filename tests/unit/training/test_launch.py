@@ -29,6 +29,13 @@ def main(argv):
     return 75
 """
 DEAF = WAITS.replace("not stop.requested()", "not (stop.requested() and (out / 'asked').touch())")  # hears and goes on
+LINGERS = WAITS.replace("    return 75", "    time.sleep(600)")
+TELLS = """
+def main(argv):
+    out.mkdir(exist_ok=True)
+    (out / "seconds").write_text(os.environ["TRAINING_SHUTDOWN_SECONDS"])
+    return 0
+"""
 WORLDS = WAITS.replace("    while", "    (out / f'world-{os.environ[\"WORLD_SIZE\"]}').touch()\n    while")
 RAISES = """
 def main(argv):
@@ -117,6 +124,39 @@ def test_ranks_that_do_not_save_in_time_are_killed_and_it_says_so(launch: Launch
 
     assert (code, "no checkpoint within 1 s of SIGTERM" in said) == (1, True)
     assert not any(map(alive, ranks))
+
+
+def test_ranks_that_have_saved_but_do_not_end_are_killed_and_the_job_can_go_on(launch: Launchers) -> None:
+    job = launch("--shutdown-timeout", "2", program=LINGERS)
+    job.until(job.steps)
+    ranks = job.ranks()
+
+    job.ask(signal.SIGTERM)
+    code, said = job.end()
+
+    assert code == 75
+    assert "stopped by SIGTERM; the next launch goes on at step" in said
+    assert "did not end within 2 s of SIGTERM and were killed" in said
+    assert not any(map(alive, ranks))
+
+
+def test_ranks_know_how_long_they_have_to_leave(launch: Launchers) -> None:
+    job = launch("--shutdown-timeout", "30", program=TELLS)
+
+    assert job.end()[0] == 0
+    assert (job.out / "seconds").read_text() == "30"
+
+
+@pytest.mark.parametrize("taken", ["out", "out/logs"])
+def test_a_folder_that_cannot_be_made_is_one_line(launch: Launchers, taken: str) -> None:
+    (launch.folder / taken).parent.mkdir(exist_ok=True)
+    (launch.folder / taken).symlink_to("/nowhere/at/all")
+
+    code, said = launch(program=WAITS).end()
+
+    assert code == 1
+    assert taken in said
+    assert "Traceback" not in said
 
 
 def test_a_second_ctrl_c_ends_it_at_once(launch: Launchers) -> None:
