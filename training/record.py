@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from training import atomic
 from training.report import Evaluation, Report, Start, Step
-from training.result import PREEMPTED, RESULT, Result, replace_text
+from training.result import PREEMPTED, RESULT, Result
 
 if TYPE_CHECKING:
     from training.board import Board
@@ -26,7 +27,7 @@ class Record(Report):
             (out / name).unlink(missing_ok=True)
         path = out / "metrics.jsonl"
         lines = kept(path, done)
-        replace_text(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+        atomic.write(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
         self._evaluated = {line["step"] for line in lines if "accuracy" in line}
         self._metrics = path.open("ab", buffering=0)
         self._board = board(out / "tensorboard", done) if tensorboard else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from training import atomic
 
 RESULT, PREEMPTED = "result.json", "PREEMPTED"
 
@@ -43,13 +44,6 @@ class Result:
 
     def write(self, out: Path) -> None:
         """Puts it into the run's folder; a stopped run also leaves the marker that schedulers look for."""
-        replace_text(out / RESULT, json.dumps(self.to_json(), indent=2) + "\n")
+        atomic.write(out / RESULT, (json.dumps(self.to_json(), indent=2) + "\n").encode())
         if not self.finished:
-            replace_text(out / PREEMPTED, json.dumps({"step": self.steps}) + "\n")
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Writes beside and renames, so that a reader sees the old text or the new one."""
-    aside = path.with_name(f".{path.name}-{os.getpid()}")
-    aside.write_text(text)
-    aside.replace(path)
+            atomic.write(out / PREEMPTED, (json.dumps({"step": self.steps}) + "\n").encode())

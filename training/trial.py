@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from training import atomic
 from training.config import Job
 from training.data import DataSet
 from training.data.augment import Draw
 from training.dist import Ranks
 from training.objective import cross_entropy
 from training.precision import Precision
-from training.result import replace_text
 
 SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
 ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
@@ -57,7 +57,7 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
     if asked != "auto":
         return Mode(compute=asked, channels_last=getattr(job.model, "channels_last", False))
     path = job.out / "compute.json"
-    known = next((mode for mode in ranks.gather(read(path)) if mode), None)
+    known = next((mode for mode in ranks.gather(read(job, path)) if mode), None)
     if known is None:
         began = time.perf_counter()
         samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))
@@ -69,7 +69,7 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
         known = replace(chosen(modes, slowest), trial_seconds=round(max(seconds for _, seconds in told), 3))
     if ranks.local_rank == 0:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, json.dumps(asdict(known)) + "\n")
+        atomic.write(path, (json.dumps(asdict(known)) + "\n").encode())
     return known
 
 
@@ -80,8 +80,13 @@ def chosen(modes: list[Mode], seconds: list[float]) -> Mode:
     return best if took[best] < GAIN * took[PLAIN] else PLAIN
 
 
-def read(path: Path) -> Mode | None:
-    return Mode(**json.loads(path.read_text())) if path.is_file() else None
+def read(job: Job, path: Path) -> Mode | None:
+    """What an earlier start chose; raises JobError where that cannot be read."""
+    try:
+        return Mode(**json.loads(path.read_text())) if path.is_file() else None
+    except (ValueError, TypeError) as error:
+        advice = "remove it: the trial is made again, and may choose otherwise; or name what this run computes with"
+        raise job.refusal("precision.compute", f"{path} cannot be read; {advice}") from error
 
 
 def candidates(job: Job, device: torch.device, *, images: bool) -> list[Mode]:

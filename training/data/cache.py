@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from training import atomic
 from training.data.images import DataError
 
 T = TypeVar("T")
@@ -44,18 +44,9 @@ def kept(name: str, make: Callable[[], bytes], read: Callable[[Path], T]) -> T:
     """What is read from the file of that name; made where it is not there yet. Raises DataError where it is damaged."""
     path = folder() / name
     if not path.is_file():
-        write_aside(path, make())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(path, make())
     try:
         return read(path)
     except Exception as error:  # the tokenizers' library has no narrower one
         raise DataError(f"{path} cannot be read; remove it, it is made again") from error
-
-
-def write_aside(path: Path, content: bytes) -> None:
-    """Writes under another name and renames, so that no rank that starts at the same time reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).rename(path)

@@ -14,7 +14,7 @@ from trained import After
 
 from training import data, models, trial
 from training.checkpoint.digest import digest
-from training.config import Job
+from training.config import Job, JobError
 from training.data.augment import Draw
 from training.dist import connect
 from training.loop import train
@@ -166,6 +166,16 @@ def test_only_numbers_that_a_gpu_has_and_the_job_may_use_are_tried(
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: ampere)
 
     assert {mode.compute for mode in candidates(small(*changes), torch.device("cuda"), images=True)} == computes
+
+
+@pytest.mark.parametrize("left", ["", '{"compute": "bf1', "[]", '{"compute": "bf16"}'])
+def test_a_choice_that_cannot_be_read_is_one_line(small: Callable[..., Job], left: str):
+    job = small("precision.compute=auto")
+    job.out.mkdir()
+    (job.out / "compute.json").write_text(left)
+
+    with pytest.raises(JobError, match=r"job small precision\.compute: .*/compute\.json cannot be read; remove it: .*"):
+        train(job)
 
 
 def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
