@@ -29,7 +29,10 @@ def mesh(job: Job, ranks: Ranks) -> DeviceMesh:
             raise job.refusal("data.micro_batch", "set it to 0: parallel.micro_batches cuts the batch here")
     if job.optimizer.clip_norm and across > 1:
         raise job.refusal("optimizer.clip_norm", f"{job.parallel.kind} has no norm over all gradients; use fsdp, or 0")
-    return init_device_mesh(ranks.device.type, (data, across), mesh_dim_names=("data", "model"))
+    made = init_device_mesh(ranks.device.type, (data, across), mesh_dim_names=("data", "model"))
+    ranks.ways.extend(made.get_all_groups())
+    ranks.wait_at_most(job.health.start_seconds)  # torch gives its own patience to groups that it makes for a mesh
+    return made
 
 
 def models_width(job: Job) -> tuple[str, int]:

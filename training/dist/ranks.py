@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
@@ -57,7 +57,8 @@ class Ranks:
     """Rank, world size and device. In a world of one there is no process group and nothing is sent.
 
     control: a gloo group of all ranks for agreements and loading, apart from the gradients' group, so that an agreement
-    needs no device and never waits behind a gradient. saving: one for the thread that writes checkpoints.
+    needs no device and never waits behind a gradient. saving: one for the thread that writes checkpoints. ways: those
+    that a way of training made for itself.
     """
 
     rank: int
@@ -66,6 +67,7 @@ class Ranks:
     device: torch.device
     control: dist.ProcessGroup | None
     saving: dist.ProcessGroup | None
+    ways: list[dist.ProcessGroup] = field(default_factory=list)
 
     def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
@@ -118,7 +120,7 @@ class Ranks:
         """How long a collective may take from now on before the process gives its peers up. Not those of the threads
         that write checkpoints: there a rank waits for another's disk, which may be slow for longer than a step."""
         if self.control:
-            for group in (None, self.control):
+            for group in (None, self.control, *self.ways):
                 dist.set_timeout(timedelta(seconds=seconds), group)
 
     def barrier(self) -> None:

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+import torch.distributed as dist
 from forked import free_ports
 from trained import After, losses
 
 from training import checkpoint
 from training.checkpoint.digest import of_folder
 from training.config import Job, JobError
-from training.dist import agreement
+from training.dist import agreement, connect
+from training.dist.mesh import mesh
 from training.loop import train
 
 Ranks = Callable[..., list]
@@ -90,6 +93,27 @@ def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
     results = ranks(2, train, job)
 
     assert {result.digest for result in results} == {of_folder(job.out / "checkpoints/step-00000002")}
+
+
+def impatient(job: Job) -> str:
+    with connect(60) as ranks:
+        row = mesh(job, ranks)["model"].get_group()
+        ranks.wait_at_most(1)
+        if ranks.rank == 0:
+            time.sleep(3)
+            return "slept"
+        try:
+            dist.all_reduce(torch.ones(1), group=row)
+        except RuntimeError as error:
+            return str(error)
+        return "summed"
+
+
+def test_a_row_of_a_mesh_waits_for_a_peer_no_longer_than_all_ranks_do(small: Callable[..., Job], ranks: Ranks):
+    told = ranks(4, impatient, small("parallel={kind='tensor', ways=2}"))
+
+    assert "Timed out" in told[1]
+    assert (told[0], *told[2:]) == ("slept", "summed", "summed")
 
 
 def test_a_checkpoint_is_read_however_it_was_cut(small: Callable[..., Job], ranks: Ranks):
