@@ -141,7 +141,7 @@ class Job:
         return self.refusal("data.micro_batch", f"{why}; {fewer}, or parallel.kind = fsdp")
 
     def recipe(self) -> dict[str, Any]:
-        """What decides the trained weights, as flat dotted keys: a checkpoint is only resumed with the same recipe."""
+        """What of the job decides the trained weights, as flat dotted keys (see `training.data.recipe`)."""
         tables = {"seed": {"seed": self.seed}, "model": asdict(self.model), "data": asdict(self.data)}
         tables |= {"optimizer": asdict(self.optimizer), "augment": asdict(self.augment)}
         tables["loss"] = {"label_smoothing": self.label_smoothing}
@@ -152,11 +152,10 @@ class Job:
             "data.micro_batch",
             "data.workers",
             "data.path",
+            "data.tokenizer",
             "data.unreadable",
         }
         flat = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
-        if isinstance(self.data, Spam):
-            flat["data.tokenizer"] = self.data.tokenizer_sha256
         return {key: [*v] if isinstance(v, tuple) else v for key, v in flat.items() if key not in free}
 
 

@@ -20,6 +20,7 @@ from training.checkpoint.state import State
 from training.compiled import compiled
 from training.config import Job
 from training.data import load as load_data
+from training.data import recipe
 from training.data.batches import Batches, Part, ahead
 from training.dist import Agreement, Ranks, Rows, connect, parallel, warm_up
 from training.evaluation import evaluate
@@ -91,7 +92,8 @@ class Run:
         state = State(self.model, self.optimizer, scaler, extra=extra, shared=shared, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
         note = report.note if ranks.rank == 0 else partial(print, file=sys.stderr)
-        self.checkpoints = Checkpoints(job, ranks, state, self.parallel, durable=told.checkpoint, note=note)
+        made = recipe(job, self.data)
+        self.checkpoints = Checkpoints(job, made, ranks, state, self.parallel, durable=told.checkpoint, note=note)
         self.done = self.checkpoints.restore()
         if self.done > self.steps:
             key = "epochs" if job.steps is None else "steps"

@@ -6,7 +6,7 @@ import errno
 import math
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,12 +42,14 @@ class Checkpoints:
     rank's alone, and every part of a state that is cut over the ranks, is written by its rank and committed with the
     others' by that lowest one.
 
+    recipe: what decides the trained weights (see `training.data.recipe`); a checkpoint of another one is refused.
     durable: called with the step when this rank's copy is safe. note: called with a line about what was passed over.
     """
 
     def __init__(
         self,
         job: Job,
+        recipe: Mapping[str, Any],
         ranks: Ranks,
         state: State,
         parallel: Parallel,
@@ -55,7 +57,7 @@ class Checkpoints:
         durable: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
-        self._job, self._ranks, self._state, self._parallel = job, ranks, state, parallel
+        self._job, self._recipe, self._ranks, self._state, self._parallel = job, recipe, ranks, state, parallel
         self._cut = cut = parallel.cut
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
@@ -74,6 +76,7 @@ class Checkpoints:
         self._snapshot: Snapshot | None = None
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
+        self._waited_for: int | None = None  # the save in flight that was waited for, in vain
 
     def _lowest_here(self, run: str) -> int:
         """The lowest rank that sees the same folder: each leaves its mark in it, then looks for the others'."""
@@ -92,7 +95,8 @@ class Checkpoints:
         """
         for key, fault in filter(None, self._ranks.gather(self._copies.connect())):
             raise self._job.refusal(key, fault)
-        resume = Resume(self._job, self._ranks, self._state, self._store, self._note, leading=self._leading)
+        told = self._note
+        resume = Resume(self._job, self._recipe, self._ranks, self._state, self._store, told, leading=self._leading)
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
         self._copies.make_up(step)
@@ -115,12 +119,13 @@ class Checkpoints:
         """Starts to save the state after so many steps; waits for a copy of what the next gradients change. A save
         that failed is told, and training goes on: the older checkpoints stay. So it does where any rank still writes
         the save before: if that rank waited for its disk, the others would give it up."""
-        if not any(self._ranks.vote(int(self._writer.busy(PATIENCE_SECONDS))).result()):
+        again = self._waited_for == self._saved_step
+        if not any(self._ranks.vote(int(self._writer.busy(0.0 if again else PATIENCE_SECONDS))).result()):
             self._start(step)
             return
-        self._saved_at = time.monotonic()
-        if self._ranks.rank == 0:
-            self._note(f"step {step} is not saved: the save of step {self._saved_step} is still being written")
+        self._waited_for = self._saved_step
+        if self._ranks.rank == 0 and not again:
+            self._note(f"no save of step {step}, nor any while that of step {self._saved_step} is still being written")
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
@@ -197,7 +202,7 @@ class Checkpoints:
         """On the lowest rank: seals what the ranks wrote into its folder; returns a reason where it cannot."""
         leads = self._leads if self._together else [self._ranks.rank]
         here = [share for share, lead in zip(written, leads, strict=True) if lead == self._ranks.rank]
-        about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._job.recipe()}
+        about: dict[str, Any] = {"world_size": self._ranks.world, "recipe": self._recipe}
         try:
             shares = [share for share in here if isinstance(share, Share)]
             folder = self._store.commit(step, shares, about)

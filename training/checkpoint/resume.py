@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,17 @@ class Resume:
     whether every folder has it already. They raise JobError where it was trained by another recipe."""
 
     def __init__(
-        self, job: Job, ranks: Ranks, state: State, store: Store, note: Callable[[str], None], *, leading: bool
+        self,
+        job: Job,
+        recipe: Mapping[str, Any],
+        ranks: Ranks,
+        state: State,
+        store: Store,
+        note: Callable[[str], None],
+        *,
+        leading: bool,
     ) -> None:
-        self._job, self._ranks, self._state, self._store = job, ranks, state, store
+        self._job, self._recipe, self._ranks, self._state, self._store = job, recipe, ranks, state, store
         self._note, self._leading = note, leading
 
     def whole(self) -> tuple[int, bool]:
@@ -97,8 +105,9 @@ class Resume:
         return {name: tensor for found in self._ranks.gather(alone) for name, tensor in found.items()}
 
     def _refuse_other_recipe(self, sealed: Manifest) -> None:
-        saved, wanted = sealed.about.get("recipe", {}), self._job.recipe()
+        saved, wanted = sealed.about.get("recipe", {}), self._recipe
         for key in sorted(saved.keys() | wanted.keys()):
             if saved.get(key) != wanted.get(key):
-                change = f"{self._job.out} was trained with {saved.get(key)!r}, not {wanted.get(key)!r}"
+                before = f"with {saved[key]!r}" if key in saved else "before this was noted"
+                change = f"{self._job.out} was trained {before}, not {wanted.get(key)!r}"
                 raise self._job.refusal(key, f"{change}; set another out, or remove that folder")

@@ -72,10 +72,17 @@ class Store:
         return self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
 
     def prune(self, being_read: Path | None = None) -> None:
-        """Removes what is older than the newest `keep`, but not the folder that is being read."""
+        """Removes what is older than the newest `keep`, but not the folder that is being read. Raises OSError where one
+        stays; the others go all the same."""
+        stays: OSError | None = None
         for old in self.folders()[: -self.keep]:
-            if old != being_read:
-                self.remove(old)
+            try:
+                if old != being_read:
+                    self.remove(old)
+            except OSError as error:
+                stays = stays or error
+        if stays is not None:
+            raise stays
 
     def adopt(self, step: int, manifest: bytes) -> Path:
         """Commits the files that were written aside, under this manifest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from training.config import Job
 from training.data import images, text
@@ -27,6 +28,13 @@ def load(job: Job) -> DataSet:
     if len(found.held_out) == 0:
         raise DataError(f"data.kind {job.data.kind} has no held-out samples to judge by")
     return found
+
+
+def recipe(job: Job, found: DataSet) -> dict[str, Any]:
+    """What decides the trained weights, as flat dotted keys: a checkpoint is only resumed with the same recipe. Files
+    count by their content, wherever they lie."""
+    tokenizer = found.tokenizer if isinstance(found, TextSet) else None
+    return {**job.recipe(), "data.tokenizer": tokenizer}
 
 
 def read(job: Job) -> DataSet:  # noqa: PLR0911 (a reader a kind)

@@ -15,17 +15,20 @@ BYTES = 256
 def load(wanted: Text) -> TextSet:
     """The training and the held-out text as tokens; raises DataError."""
     training, judged = addresses() if wanted.source == "sotu" else novel()
+    made_by = None
     if wanted.tokens == "bytes":
         rows, vocabulary = [tokens.bytes_of(text) for text in (training, judged)], BYTES
     else:
         tokenizer, vocabulary = tokens.bpe([training], wanted.vocabulary), wanted.vocabulary
+        made_by = tokens.sha256(tokenizer)
         rows = [tokens.running(tokenizer, text) for text in (training, judged)]
     train, held_out = (Running(tokens=part, length=wanted.length) for part in rows)
     if len(held_out) == 0:
         raise DataError(
             f"data.length = {wanted.length} is longer than {wanted.source}'s held-out text; set a smaller one"
         )
-    return TextSet(train=train, held_out=held_out, vocabulary=vocabulary, length=wanted.length, classes=0)
+    about = {"vocabulary": vocabulary, "length": wanted.length, "classes": 0, "tokenizer": made_by}
+    return TextSet(train=train, held_out=held_out, **about)
 
 
 def addresses() -> tuple[str, str]:

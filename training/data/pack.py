@@ -124,4 +124,4 @@ def described(found: data.DataSet) -> dict[str, Any]:
     if isinstance(found, ImageSet):
         return {"kind": "images", "classes": found.classes, "mean": found.mean, "std": found.std}
     kind = "documents" if found.classes else "running"
-    return {"kind": kind, "classes": found.classes, "vocabulary": found.vocabulary}
+    return {"kind": kind, "classes": found.classes, "vocabulary": found.vocabulary, "tokenizer": found.tokenizer}

@@ -33,18 +33,18 @@ def load(wanted: Packed) -> ImageSet | TextSet:
     for part, arrays in zip(PARTS, (train, held_out), strict=True):
         if about["classes"]:
             in_range(wanted.path / about[part][1], arrays[1], about["classes"])
-    if about["kind"] == "running":
-        parts = (Running(tokens=arrays[0], length=wanted.length) for arrays in (train, held_out))
-        return TextSet(
-            **dict(zip(PARTS, parts, strict=True)), length=wanted.length, vocabulary=about["vocabulary"], classes=0
-        )
-    if about["kind"] == "documents":
-        parts = (
-            Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
-            for tokens, labels, *families in (train, held_out)
-        )
-        length = train[0].shape[1]
-        return TextSet(**dict(zip(PARTS, parts, strict=True)), length=length, **only(about, "vocabulary", "classes"))
+    if about["kind"] != "images":
+        if about["kind"] == "running":
+            length = wanted.length
+            parts = (Running(tokens=arrays[0], length=length) for arrays in (train, held_out))
+        else:
+            length = train[0].shape[1]
+            parts = (
+                Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
+                for tokens, labels, *families in (train, held_out)
+            )
+        text = {"length": length, "tokenizer": about.get("tokenizer"), **only(about, "vocabulary", "classes")}
+        return TextSet(**dict(zip(PARTS, parts, strict=True)), **text)
     parts = (Images(images=torch.from_numpy(i), labels=torch.from_numpy(np.array(a))) for i, a in (train, held_out))
     mean, std = (tuple(v) if isinstance(v, list) else v for v in (about["mean"], about["std"]))
     return ImageSet(**dict(zip(PARTS, parts, strict=True)), classes=about["classes"], mean=mean, std=std)

@@ -31,11 +31,13 @@ def load(wanted: Spam) -> TextSet:
     else:
         training = [text for text, held in zip(texts, held_out, strict=True) if not held]
         tokenizer, vocabulary = tokens.wordpiece(training, wanted.vocabulary), wanted.vocabulary
-    parts = (tokenizers.__version__, wanted.tokenizer_sha256 or tokenizer.to_str(), wanted.length, texts)
-    rows = cache.array(cache.named("spam", *parts), lambda: tokens.documents(tokenizer, texts, wanted.length))
+    made_by = tokens.sha256(tokenizer)
+    name = cache.named("spam", tokenizers.__version__, made_by, wanted.length, texts)
+    rows = cache.array(name, lambda: tokens.documents(tokenizer, texts, wanted.length))
     whole = Documents(tokens=rows, labels=labels, families=families)
     train, judged = (whole.only(which) for which in (~held_out, held_out))
-    return TextSet(train=train, held_out=judged, vocabulary=vocabulary, length=wanted.length, classes=2)
+    about = {"vocabulary": vocabulary, "length": wanted.length, "classes": 2, "tokenizer": made_by}
+    return TextSet(train=train, held_out=judged, **about)
 
 
 def emails() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:

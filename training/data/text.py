@@ -81,7 +81,8 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSet:
-    """A training set and held-out text. classes: 0 where the next token is what is asked for.
+    """A training set and held-out text. classes: 0 where the next token is what is asked for. tokenizer: sha256 of what
+    made the tokens, None where they are bytes or drawn.
 
     A batch with a token beyond the vocabulary is a DataError: a GPU would only tell of it by an assertion, steps later.
     """
@@ -91,6 +92,7 @@ class TextSet:
     vocabulary: int
     length: int
     classes: int
+    tokenizer: str | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property

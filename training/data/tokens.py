@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -86,6 +87,11 @@ def given(path: Path) -> Tokenizer:
         )
     found.no_padding()
     return found
+
+
+def sha256(tokenizer: Tokenizer) -> str:
+    """Of all that decides which tokens a text becomes; asked before it is told where to cut texts."""
+    return hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
 
 
 def vocabulary(tokenizer: Tokenizer) -> int:

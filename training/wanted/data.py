@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -105,11 +103,6 @@ class Spam(Batching):
     length: Annotated[int, Limit(lambda n: n >= 3, "must be 3 or more: [CLS] and [SEP] are two of them")] = 128
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 8192
     tokenizer: Path | None = None
-
-    @cached_property
-    def tokenizer_sha256(self) -> str | None:
-        """Of the file as it was at the first question: it may change while a run lasts."""
-        return hashlib.sha256(self.tokenizer.read_bytes()).hexdigest() if self.tokenizer else None
 
 
 @dataclass(frozen=True, kw_only=True)

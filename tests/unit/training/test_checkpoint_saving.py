@@ -16,14 +16,16 @@ import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
-from training.checkpoint import Checkpoints, unsound
+from training.checkpoint import PATIENCE_SECONDS, Checkpoints, unsound
 from training.checkpoint.interval import FIRST_SECONDS
 from training.checkpoint.manifest import read
 from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
 from training.checkpoint.store import Store
+from training.checkpoint.writer import Writer
 from training.config import Job
-from training.dist import Parallel, connect
+from training.dist import Parallel, Ranks, connect
+from training.dist.ranks import Vote
 
 
 @contextmanager
@@ -33,7 +35,8 @@ def checkpoints(job: Job, model: nn.Module, told: list[str], *, cut: bool = Fals
         state = State(model, sgd, GradScaler("cpu", enabled=False))
         way = Parallel(model, ranks, 1)
         way.cut = cut
-        yield Checkpoints(job, ranks, state, way, durable=lambda step: told.append(f"durable {step}"), note=told.append)
+        with_names = {"durable": lambda step: told.append(f"durable {step}"), "note": told.append}
+        yield Checkpoints(job, {}, ranks, state, way, **with_names)
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -97,6 +100,25 @@ def test_a_save_counts_though_an_older_checkpoint_cannot_be_removed(
     assert told[2:] == [f"checkpoints before step 3 are not all removed: {busy}", "durable 3"]
 
 
+def test_of_older_checkpoints_only_one_that_is_held_stays(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+    remove = Store.remove
+
+    def held(store: Store, folder: Path) -> None:
+        if folder.name == "step-00000001":
+            raise OSError(errno.EBUSY, "Device or resource busy", str(folder))
+        remove(store, folder)
+
+    monkeypatch.setattr(Store, "remove", held)
+    job = small("checkpoint.keep=2")
+    with checkpoints(job, nn.Linear(2, 2), []) as saving:
+        for step in (1, 2, 3, 4):
+            saving.save_last(step)
+        saving.finish()
+
+    left = sorted(folder.name for folder in (job.out / "checkpoints").glob("step-*"))
+    assert left == ["step-00000001", "step-00000003", "step-00000004"]
+
+
 def until(condition: Callable[[], bool]) -> None:
     for _ in range(1000):
         if condition():
@@ -116,7 +138,36 @@ def test_the_clock_waits_for_the_save_that_is_being_written(small: Callable[...,
         until(saving.overdue)
         saving.finish()
 
-    assert told == ["step 2 is not saved: the save of step 1 is still being written", "durable 1"]
+    assert told == ["no save of step 2, nor any while that of step 1 is still being written", "durable 1"]
+
+
+def test_the_loop_waits_for_a_slow_save_once_and_says_so_once(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    with checkpoints(small(), nn.Linear(2, 2), told := []) as saving:
+        saving.save(1)
+        saving.finish()
+        waited: list[float] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(Writer, "busy", lambda _, seconds=0.0: bool(waited.append(seconds)) or True)
+            for step in (2, 3, 4):
+                saving.save(step)
+        saving.save(5)
+        saving.finish()
+
+    assert waited == [PATIENCE_SECONDS, 0.0, 0.0]
+    assert told == ["durable 1", "no save of step 2, nor any while that of step 1 is still being written", "durable 5"]
+
+
+def test_a_clock_that_another_rank_held_up_asks_again_at_once(
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    with checkpoints(small("checkpoint.every_seconds=0.2"), nn.Linear(2, 2), []) as saving:
+        until(saving.overdue)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ranks, "vote", lambda *_: Vote([1]))
+            saving.save(1)
+        assert saving.overdue()
 
 
 def test_the_interval_follows_what_a_save_costs_once_it_is_made(small: Callable[..., Job]):

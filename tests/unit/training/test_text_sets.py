@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import io
 import os
 import subprocess
@@ -189,11 +189,30 @@ def test_a_file_of_the_cache_that_was_cut_is_told(suffix: str, left: int, carrie
 def test_a_tokenizer_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     synced: list[bytes] = []
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.pread(file, 2**20, 0)))
+    named: list[Path] = []
+
+    def seen(file: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{file}").read_bytes())
+        named.extend(tmp_path.rglob("wordpiece-*.json"))
+
+    monkeypatch.setattr(os, "fsync", seen)
 
     made = tokens.wordpiece(["alpha"], 60)
 
-    assert synced == [made.to_str().encode()]
+    assert (synced, named) == ([made.to_str().encode()], [])
+
+
+def test_a_full_disk_leaves_nothing_of_a_tokenizer_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/gpufleet/wordpiece-\w+\.json'"):
+        tokens.wordpiece(["alpha"], 60)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
@@ -231,19 +250,21 @@ def test_a_batch_of_empty_documents_is_padding():
     assert found.evaluation(np.arange(2))[0].shape == (2, 16)
 
 
-def test_the_recipe_of_a_run_keeps_the_tokenizer_that_was_read(
+def test_the_recipe_of_a_run_knows_what_its_tokens_were_made_by(
     carried: Callable, small: Callable[..., Job], tmp_path: Path
 ):
-    carried("spam", {"data/spam-1/1.txt": MAIL.format("offer")})
-    path = tmp_path / "tokenizer.json"
-    tokens.wordpiece(["an offer nobody makes"] * 9, 60).save(str(path))
-    job = small(f"data={{kind='spam', length=8, global_batch=4, tokenizer='{path}'}}", "model={kind='text-encoder'}")
-    data.read(job)
-    read = hashlib.sha256(path.read_bytes()).hexdigest()
+    def tokenizer(*keys: str) -> str:
+        table = ", ".join(("kind='spam', length=8, global_batch=4", *keys))
+        job = small(f"data={{{table}}}", "model={kind='text-encoder'}")
+        return data.recipe(job, data.read(job))["data.tokenizer"]
 
-    path.unlink()
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {n}") for n in range(9)})
+    for name, text in {"one": "an offer", "moved": "an offer", "other": "nobody makes"}.items():
+        tokens.wordpiece([text] * 9, 60).save(str(tmp_path / name))
+    one, moved, other = (tokenizer(f"tokenizer='{tmp_path / name}'") for name in ("one", "moved", "other"))
 
-    assert job.recipe()["data.tokenizer"] == read
+    assert one == moved
+    assert len({one, other, tokenizer(), tokenizer("vocabulary=600")}) == 3  # so few texts have fewer pieces than 512
 
 
 @pytest.mark.parametrize(

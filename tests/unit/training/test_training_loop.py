@@ -3,7 +3,6 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -174,16 +173,6 @@ def test_what_decides_no_weights_may_change_on_the_way(small: Callable[..., Job]
     folder = "data={kind='imagefolder', path='pictures', global_batch=8"
 
     assert small(folder + "}").recipe() == small(folder + ", unreadable=3}").recipe()
-
-
-def test_a_recipe_knows_a_tokenizer_by_its_content_wherever_it_lies(small: Callable[..., Job], tmp_path: Path):
-    recipes: dict[str, dict] = {}
-    for name, content in {"one": "a", "moved": "a", "other": "b"}.items():
-        (tmp_path / name).write_text(content)
-        spam = f"data={{kind='spam', global_batch=8, tokenizer='{tmp_path / name}'}}"
-        recipes[name] = small(spam, "model={kind='text-encoder'}").recipe()
-
-    assert recipes["one"] == recipes["moved"] != recipes["other"]
 
 
 def test_accumulation_equals_no_accumulation(small: Callable[..., Job]):
