@@ -155,8 +155,8 @@ class Submission:
     def follow(self, on_event: Callable[[Event], None]) -> Event:
         """Passes on what rank 0 tells, and why it does not begin, and returns the result.
 
-        A pod that fails is followed by the next one, as long as the cluster starts one. Raises Failure when the job
-        ends without a result.
+        A pod that fails, or that was asked to leave and saved, is followed by the next one, as long as the cluster
+        starts one. Raises Failure when the job ends without a result.
         """
         folder = self.run.folder
         with (folder / "events.jsonl").open("a") as record, (folder / "metrics.jsonl").open("a") as metrics:
@@ -174,7 +174,7 @@ class Submission:
                         if event["event"] in ("step", "eval"):
                             metrics.write(json.dumps(event) + "\n")
                         on_event(event)
-                        if event["event"] == "result":
+                        if event["event"] == "result" and event["finished"]:
                             return event
                 except (ApiException, HTTPError) as error:
                     broken[pod] += 1

@@ -120,8 +120,8 @@ def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
     assert len({pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in pods}) == 4
 
 
-def test_a_job_that_ended_without_a_result_is_trained_again(life: Life) -> None:
-    life.cluster.kubelet.lines["smoke-2-0"] = ["out of memory"]
+def test_a_job_that_ended_before_it_had_finished_is_trained_again(life: Life) -> None:
+    life.cluster.kubelet.lines["smoke-2-0"] = [json.dumps({**RESULT, "finished": False}), "asked to leave"]
     first = life.gpufleet("train", "smoke", "--stack", STACK)
     assert (first.returncode, "smoke-2 ended without a result" in first.stderr) == (1, True)
     life.cluster.kubelet.lines["smoke-2-0"] = [json.dumps(RESULT)]
