@@ -22,12 +22,14 @@ test: ## set up, run every test this computer can run; the others say why not
 	@$(BIN)/python -m pytest -q -rs -m "not drill" $(SPREAD)
 
 lint: ## style, types, playbooks
+	@$(SETUP) --tests
 	$(BIN)/ruff check . $(SCRIPTS)
 	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/basedpyright
 	cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline --profile production
 
 bench: ## the comparisons behind the figures of the pages
+	@$(SETUP)
 	@$(BIN)/python -m training bench accuracy loop naive
 	@$(BIN)/python tests/bench/plan.py
 
