@@ -142,8 +142,8 @@ def test_preflight_names_every_shortage_at_once_and_the_node_is_no_longer_ready(
     assert nodes[0].ready["checks"][0]["detail"] == "gpu_node.yml has not finished on it"
 
 
-def test_machines_of_this_computer_take_even_turns_of_at_most_three_a_core(site: Site) -> None:
-    node, most = site.handover["nodes"][0], 3 * int(subprocess.check_output(["nproc"]))
+def test_machines_of_this_computer_take_even_turns_of_at_most_two_a_core(site: Site) -> None:
+    node, most = site.handover["nodes"][0], 2 * int(subprocess.check_output(["nproc"]))
     silent = {**node, "prefix": "/", "port": free_port(node["address"])}
     machines = changed_handover(site, nodes=[{**silent, "name": f"machine-{n}"} for n in range(most + 1)])
     fewer = ("--limit", f"gpu_nodes:!machine-{most}")
