@@ -95,8 +95,15 @@ class Checkpoints:
         """
         for key, fault in filter(None, self._ranks.gather(self._copies.connect())):
             raise self._job.refusal(key, fault)
-        told = self._note
-        resume = Resume(self._job, self._recipe, self._ranks, self._state, self._store, told, leading=self._leading)
+        resume = Resume(
+            self._job,
+            self._recipe,
+            self._ranks,
+            self._state,
+            self._store,
+            self._note,
+            leading=self._leading,
+        )
         step, everywhere = resume.cut() if self._cut else resume.whole()
         self._saved_step = step if everywhere else -1
         self._copies.make_up(step)

@@ -8,6 +8,7 @@ held_out-0.npy …  likewise
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from training.data.images import DataError, Images, ImageSet
-from training.data.text import Documents, Running, TextSet
+from training.data.text import Documents, Running, TextSet, TextSource
 from training.wanted.data import Packed
 
 FORMAT = 1
@@ -33,21 +34,24 @@ def load(wanted: Packed) -> ImageSet | TextSet:
     for part, arrays in zip(PARTS, (train, held_out), strict=True):
         if about["classes"]:
             in_range(wanted.path / about[part][1], arrays[1], about["classes"])
-    if about["kind"] != "images":
-        if about["kind"] == "running":
-            length = wanted.length
-            parts = (Running(tokens=arrays[0], length=length) for arrays in (train, held_out))
-        else:
-            length = train[0].shape[1]
-            parts = (
-                Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
-                for tokens, labels, *families in (train, held_out)
-            )
-        text = {"length": length, "tokenizer": about.get("tokenizer"), **only(about, "vocabulary", "classes")}
-        return TextSet(**dict(zip(PARTS, parts, strict=True)), **text)
+    if about["kind"] == "running":
+        return of_text(about, wanted.length, (Running(tokens=a[0], length=wanted.length) for a in (train, held_out)))
+    if about["kind"] == "documents":
+        documents = (
+            Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
+            for tokens, labels, *families in (train, held_out)
+        )
+        return of_text(about, train[0].shape[1], documents)
     parts = (Images(images=torch.from_numpy(i), labels=torch.from_numpy(np.array(a))) for i, a in (train, held_out))
     mean, std = (tuple(v) if isinstance(v, list) else v for v in (about["mean"], about["std"]))
     return ImageSet(**dict(zip(PARTS, parts, strict=True)), classes=about["classes"], mean=mean, std=std)
+
+
+def of_text(about: dict[str, Any], length: int, parts: Iterable[TextSource]) -> TextSet:
+    """The set of a training and a held-out part; which tokenizer made it, older folders do not tell."""
+    train, held_out = parts
+    made = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
+    return TextSet(train=train, held_out=held_out, length=length, **made)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -80,7 +84,3 @@ def in_range(path: Path, labels: np.ndarray, classes: int) -> None:
     if len(wrong):
         first = f"the first, at {wrong[0]}, is {labels[wrong[0]]}, and the number of classes is {classes}"
         raise DataError(f"{path}: {len(wrong)} of {len(labels)} labels cannot be: {first}; pack the set again")
-
-
-def only(about: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: about[key] for key in keys}

@@ -35,8 +35,11 @@ def checkpoints(job: Job, model: nn.Module, told: list[str], *, cut: bool = Fals
         state = State(model, sgd, GradScaler("cpu", enabled=False))
         way = Parallel(model, ranks, 1)
         way.cut = cut
-        with_names = {"durable": lambda step: told.append(f"durable {step}"), "note": told.append}
-        yield Checkpoints(job, {}, ranks, state, way, **with_names)
+
+        def durable(step: int) -> None:
+            told.append(f"durable {step}")
+
+        yield Checkpoints(job, {}, ranks, state, way, durable=durable, note=told.append)
 
 
 @pytest.mark.parametrize("cut", [False, True])

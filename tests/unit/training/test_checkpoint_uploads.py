@@ -135,7 +135,7 @@ def slow_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def free() -> None:
         stuck.began.wait(60)
-        time.sleep(3)
+        time.sleep(3)  # longer than ranks wait for each other here
         stuck.ended.set()
 
     threading.Thread(target=free, daemon=True).start()

@@ -100,14 +100,17 @@ def test_copies_of_a_text_stay_known_in_a_packed_set(
     families: np.ndarray | None, small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     whole = Documents(tokens=np.ones((40, 16), np.uint16), labels=np.arange(40) % 3, families=families)
-    found = TextSet(train=whole, held_out=whole, vocabulary=256, length=16, classes=3)
+    found = TextSet(train=whole, held_out=whole, vocabulary=256, length=16, classes=3, tokenizer="made by this")
     with monkeypatch.context() as patched:
         patched.setattr(data, "read", lambda _: found)
         pack.pack(small(), tmp_path / "packed")
 
     wanted = f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8}}"
-    packed = data.load(small(wanted, "model={kind='text-encoder'}")).train
+    again = data.load(small(wanted, "model={kind='text-encoder'}"))
+    packed = again.train
 
+    assert isinstance(again, TextSet)
+    assert again.tokenizer == "made by this"
     assert isinstance(packed, Documents)
     assert (packed.families is None) == (families is None)
     assert packed.fold(1, 5).tolist() == whole.fold(1, 5).tolist()

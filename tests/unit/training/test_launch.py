@@ -29,7 +29,7 @@ def main(argv):
     return 75
 """
 DEAF = WAITS.replace("not stop.requested()", "not (stop.requested() and (out / 'asked').touch())")  # hears and goes on
-LINGERS = WAITS.replace("    return 75", "    time.sleep(600)")
+LINGERS = WAITS.replace("    return 75", "    time.sleep(600)")  # until it is killed
 TELLS = """
 def main(argv):
     out.mkdir(exist_ok=True)
@@ -114,29 +114,25 @@ def test_a_person_stops_a_job_with_a_file(launch: Launchers) -> None:
     assert "remove it to go on" in again[1]
 
 
-def test_ranks_that_do_not_save_in_time_are_killed_and_it_says_so(launch: Launchers) -> None:
-    job = launch("--shutdown-timeout", "1", program=DEAF)
+@pytest.mark.parametrize(
+    ("program", "seconds", "ends_with", "told"),
+    [
+        (DEAF, 1, 1, "no checkpoint within 1 s of SIGTERM"),
+        (LINGERS, 5, 75, "the ranks did not end within 5 s of SIGTERM and were killed"),
+    ],
+    ids=["without a checkpoint", "with one"],
+)
+def test_ranks_that_do_not_leave_in_time_are_killed_and_their_checkpoint_counts(
+    launch: Launchers, program: str, seconds: int, ends_with: int, told: str
+) -> None:
+    job = launch("--shutdown-timeout", str(seconds), program=program)
     job.until(job.steps)
     ranks = job.ranks()
 
     job.ask(signal.SIGTERM)
     code, said = job.end()
 
-    assert (code, "no checkpoint within 1 s of SIGTERM" in said) == (1, True)
-    assert not any(map(alive, ranks))
-
-
-def test_ranks_that_have_saved_but_do_not_end_are_killed_and_the_job_can_go_on(launch: Launchers) -> None:
-    job = launch("--shutdown-timeout", "2", program=LINGERS)
-    job.until(job.steps)
-    ranks = job.ranks()
-
-    job.ask(signal.SIGTERM)
-    code, said = job.end()
-
-    assert code == 75
-    assert "stopped by SIGTERM; the next launch goes on at step" in said
-    assert "did not end within 2 s of SIGTERM and were killed" in said
+    assert (code, told in said) == (ends_with, True)
     assert not any(map(alive, ranks))
 
 

@@ -100,7 +100,7 @@ def impatient(job: Job) -> str:
         row = mesh(job, ranks)["model"].get_group()
         ranks.wait_at_most(1)
         if ranks.rank == 0:
-            time.sleep(3)
+            time.sleep(3)  # longer than its row waits
             return "slept"
         try:
             dist.all_reduce(torch.ones(1), group=row)

@@ -18,12 +18,13 @@ import tokenizers
 import torch
 
 from training import data
-from training.config import Job
+from training.config import Job, JobError
 from training.data import books, cache, fetch, spam, tokens
 from training.data.augment import Draw
 from training.data.batches import Batches
 from training.data.images import DataError
 from training.data.text import Documents, Running, TextSet
+from training.loop import train
 
 
 def archive(files: dict[str, str]) -> bytes:
@@ -265,6 +266,32 @@ def test_the_recipe_of_a_run_knows_what_its_tokens_were_made_by(
 
     assert one == moved
     assert len({one, other, tokenizer(), tokenizer("vocabulary=600")}) == 3  # so few texts have fewer pieces than 512
+
+
+def test_a_run_under_another_tokenizer_is_refused(carried: Callable, small: Callable[..., Job], tmp_path: Path):
+    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
+    path = tmp_path / "tokenizer.json"
+    job = small(
+        f"data={{kind='spam', length=8, global_batch=4, tokenizer='{path}'}}",
+        "model={kind='text-encoder', width=8}",
+        "steps=2",
+    )
+    tokens.wordpiece(["an offer"] * 9, 60).save(str(path))
+    train(job)
+    tokens.wordpiece(["nobody makes"] * 9, 60).save(str(path))
+
+    with pytest.raises(JobError, match=r"data\.tokenizer: .* was trained with '\w{64}', not '\w{64}'; set another out"):
+        train(job)
+
+
+def test_byte_pairs_are_part_of_a_recipe_too(monkeypatch: pytest.MonkeyPatch, small: Callable[..., Job]):
+    monkeypatch.setattr(books, "novel", lambda: ("the whale " * 99, "the sea " * 99))
+    table = "data={{kind='text', source='moby-dick', length=8, global_batch=4, tokens='{}', vocabulary=512}}"
+    made = [data.load(small(table.format(kind), "model={kind='gpt'}")) for kind in ("bpe", "bytes")]
+
+    assert isinstance(made[0], TextSet)
+    assert isinstance(made[1], TextSet)
+    assert (len(made[0].tokenizer or ""), made[1].tokenizer) == (64, None)
 
 
 @pytest.mark.parametrize(
