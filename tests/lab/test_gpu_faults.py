@@ -82,6 +82,7 @@ FAULTS = [
     loose("cuda-toolkit-13-0"),
     loose("libnvidia-container1"),
     swapped("packages", "unattended upgrades may change nvlsm", BLACKLIST, "nvlsm", "other"),
+    swapped("packages", "unattended upgrades may change linux-image-.*", BLACKLIST, "linux-image", "other-image"),
     swapped("facts", "speaks of another node", "/etc/gpufleet/node.json", "gpu-1", "gpu-9"),
 ]
 

@@ -23,12 +23,14 @@ def test_a_machine_that_cannot_be_this_node_is_told_why_and_left_alone(node: Gpu
     node.run(f'mount -o remount,rw /sys; mkdir -p $(dirname {SECURE_BOOT}); printf "\\001" > {SECURE_BOOT}')
     (group,) = node.site.handover["groups"]
     elsewhere = {**group, "gpus_per_node": 2, "drivers": {"ubuntu2404": group["drivers"]["ubuntu2404"]}}
+    handover = {**node.site.handover, "groups": [elsewhere]}
     before = node.run("dpkg-query -W; apt-mark showhold; ls /etc/apt/*")
 
-    refused = node.play(handover={**node.site.handover, "groups": [elsewhere]})
+    refused = node.play(handover=handover, gpu_facts_processor="aarch64")
 
     assert refused.code != 0
     assert "no locked driver for T4 on debian12: choose an image with one of ubuntu2404" in refused.output
+    assert "processor: aarch64, and no driver is locked beside one" in refused.output
     assert "GPUs: 1 on the PCI bus, the stack asks 2" in refused.output
     assert "secure boot: it is on, and refuses a module that is built on the node" in refused.output
     assert node.run("dpkg-query -W; apt-mark showhold; ls /etc/apt/*") == before

@@ -22,7 +22,7 @@ def gpu_has_locked_drivers(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
             continue
         path, gpu = f"cluster.nodes[{i}].type", catalog.load().gpu(group.gpu)
         if catalog.load().type(group.type).cpu_arch != "x86_64":
-            yield path, f"no driver is locked for {group.gpu} beside an arm64 processor; choose a type with x86_64"
+            yield path, f"{beside_arm64(group.gpu)}; choose a type with x86_64"
             continue
         try:
             row = drivers.load().of(gpu, DISTRIBUTION)
@@ -39,6 +39,11 @@ def gpu_runs_the_locked_torch(_: Zoned, plan: RentedPlan) -> Iterator[Violation]
     for i, group in enumerate(plan.groups):
         if group.gpu and (message := too_old(group.gpu)):
             yield f"cluster.nodes[{i}].type", message
+
+
+def beside_arm64(gpu: str) -> str:
+    """Why a machine with a GPU and such a processor gets no driver."""
+    return f"no driver is locked for {gpu} beside an arm64 processor"
 
 
 def too_old(gpu: str) -> str | None:

@@ -9,7 +9,7 @@ from infra import catalog
 from infra.catalog import compatibility, drivers
 from infra.plan.firewall import too_wide
 from infra.plan.machines import HEAD, MachinesPlan
-from infra.plan.rules.drivers import too_old
+from infra.plan.rules.drivers import beside_arm64, too_old
 from infra.plan.rules.registry import Violation, rule
 from infra.plan.rules.storage import SYSTEM, inside
 from infra.spec.machines import InfiniBand, MachinesSpec
@@ -136,6 +136,8 @@ def own_gpus_have_locked_drivers(_: MachinesSpec, plan: MachinesPlan) -> Iterato
         rows, fabric = drivers.load().by_distribution(gpu), drivers.load().fabric(group.fabric)
         if message := too_old(group.gpu):
             yield path, message
+        elif {kind.cpu_arch for kind in catalog.load().types if kind.gpu == group.gpu} == {"arm64"}:
+            yield path, beside_arm64(group.gpu)
         elif not rows:
             yield path, f"no driver is locked for {group.gpu}"
         for distribution, row in rows.items():

@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Change, str, str]] = {
         "disks-have-a-folder-of-their-own",
         "cluster.nodes[1].disks[1].mount",
     ),
+    "GPUs beside arm64 alone": (trainer(gpu="GB200"), "own-gpus-have-locked-drivers", "cluster.nodes[1].gpu"),
     "Volta": (trainer(gpu="V100-SXM2-32GB"), "own-gpus-have-locked-drivers", "cluster.nodes[1].gpu"),
 }
 

@@ -12,6 +12,7 @@ from node import Fault, Node
 
 DRIVER, OLD = "580.178.04", "580.126.20"
 LOCKED_NAMES = ["nvidia-.*", "libnvidia-.*", "nvlsm", "cuda-.*", "datacenter-gpu-manager.*"]
+KERNEL_NAMES = ["linux-image-.*"]
 HELD = ("nvidia-driver-cuda", "libnvidia-ml1", "datacenter-gpu-manager-4-core", "cuda-toolkit-13-0", "nvlsm")
 CDI, KERNEL = "/etc/cdi/nvidia.yaml", "6.8.0-1021-aws"
 FACTS, LOADED = "/etc/gpufleet/node.json", "/proc/driver/nvidia/version"
@@ -135,7 +136,9 @@ class Recorded(Node):
             "nv-fabricmanager --version": f"Fabric Manager version is : {DRIVER}\n",
             "dcgmi --version": "dcgmi  version: 4.6.0\n",
             "dcgmi diag -r 1 -j": json.dumps({"DCGM Diagnostic": {"test_categories": tests}}),
-            "apt-config dump Unattended-Upgrade::Package-Blacklist": "".join(f'"{name}";\n' for name in LOCKED_NAMES),
+            "apt-config dump Unattended-Upgrade::Package-Blacklist": "".join(
+                f'"{name}";\n' for name in LOCKED_NAMES + KERNEL_NAMES
+            ),
             "sha256sum --check --quiet --strict MANIFEST": "",
         }.get(line) or self._by_program(line.split(maxsplit=1)[0], listing)
 
@@ -217,6 +220,7 @@ def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
         **on("none"),
         "drivers": {"ubuntu2404": lock, "debian12": lock, "rhel9": lock},
         "locked_names": LOCKED_NAMES,
+        "kernel_names": KERNEL_NAMES,
         "engine": "docker",
         "image": "",
         "all_reduce": {},

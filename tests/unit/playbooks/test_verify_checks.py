@@ -17,6 +17,7 @@ from recorded_node import (
     FACTS,
     KERNEL,
     LOADED,
+    LOCKED_NAMES,
     ML,
     OLD,
     PACKAGE,
@@ -50,6 +51,7 @@ ON_ROCKY = P4D.but(**ROCKY)
 P5 = recorded(H100, 8, switches="nvswitch", **cards("efa", 32))
 HALF = P4D.with_gpu(0, slices=SLICE.format(0) + SLICE.format(1)).with_gpu(1, slices=SLICE.format(0))
 HEAD = recorded(A100, 0, files={LOADED: None, CDI: None})
+DRIVERS_ALONE = "".join(f'"{name}";\n' for name in LOCKED_NAMES)
 SIX_XIDS = "NVRM: Xid (PCI:0000:10:00): 13, pid=1, name=python, Graphics Exception\nNVRM: Xid (PCI:0000:10:00): 94, x\n"
 
 HEALTHY: dict[str, tuple[Recorded, dict[str, Any]]] = {
@@ -160,6 +162,7 @@ FAULTS: list[tuple[str, str, Recorded, dict[str, Any]]] = [
     ("fabric", "nvidia-fabricmanager is failed", P4D.but(**inactive("nvidia-fabricmanager")), {}),
     ("packages", "nvidia-driver-cuda not held", P4D.but(**loose("nvidia-driver-cuda")), {}),
     ("packages", "unattended upgrades may change nvidia-.*", P4D.but(answers={"apt-config": '"nvlsm";'}), {}),
+    ("packages", "unattended upgrades may change linux-image-.*", P4D.but(answers={"apt-config": DRIVERS_ALONE}), {}),
     ("packages", "leaves dnf other drivers than", ON_ROCKY.but(files={REPO: f"*nvidia*-{OLD}-*\n"}), {}),
     ("packages", f"{REPO}: No such file", ON_ROCKY.but(files={REPO: None}), {}),
     ("packages", "dnf-automatic may install another kernel", ON_ROCKY.but(files={AUTOMATIC: "[base]\n"}), {}),

@@ -46,7 +46,8 @@ def packages(node, expected):
     if loose := sorted(name for name, want in ruled.items() if want == "i"):
         raise Fault(f"{words(loose)} not held: run gpu_node.yml")
     settings = node.run("apt-config", "dump", "Unattended-Upgrade::Package-Blacklist")
-    if missing := [name for name in expected["locked_names"] if f'"{name}"' not in settings]:
+    kept = expected["locked_names"] + expected["kernel_names"]
+    if missing := [name for name in kept if f'"{name}"' not in settings]:
         raise Fault(f"unattended upgrades may change {words(missing)}: run gpu_node.yml")
     return f"{sum(want == 'h' for want in ruled.values())} held"
 
