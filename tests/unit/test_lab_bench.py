@@ -25,8 +25,15 @@ def told(first: float, second: float, changed: float = 0) -> dict[str, dict[str,
     return {"first": run(first, 34), "second": run(second, changed)}
 
 
-def test_numbers_take_turns_and_the_least_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = [(8, told(120, 70)), (16, told(250, 160)), (8, told(130, 60)), (16, told(230, 170))]
+def test_numbers_take_turns_with_as_many_machines_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = [
+        (8, told(120, 70)),
+        (16, told(250, 160)),
+        (8, told(130, 60)),
+        (8, told(110, 65)),
+        (16, told(230, 170)),
+        (8, told(125, 61)),
+    ]
     asked: list[int] = []
 
     def turn(machines: int) -> dict[str, dict[str, float]]:
@@ -35,7 +42,9 @@ def test_numbers_take_turns_and_the_least_of_each_counts(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(bench, "turn", turn)
 
-    assert bench.measured([8, 16], 2) == {8: told(120, 60), 16: told(230, 160)}
+    found = bench.measured([8, 16], 2)
+
+    assert {number: bench.least(each) for number, each in found.items()} == {8: told(110, 60), 16: told(230, 160)}
     assert asked == [number for number, _ in turns]
 
 
@@ -44,8 +53,10 @@ def test_a_change_in_one_second_run_is_not_lost_among_others() -> None:
 
 
 def test_more_than_twice_the_time_for_twice_the_machines_is_missed() -> None:
-    def last(many: float) -> tuple[str, str, str, bool]:
-        return list(bench.rows({8: told(100, 60), 16: told(many, 120)}))[-1]
+    def last(*many: float) -> tuple[str, str, str, bool]:
+        few = [told(seconds, 60) for seconds in (96, 104, 90, 130)]
+        return list(bench.rows({8: few, 16: [told(each, 120) for each in many]}))[-1]
 
-    assert last(200) == ("16 / 8 machines, first run", "≤ 2.0", "2.00 (200 / 100 s)", True)
-    assert last(201)[3] is False
+    seen = "2.00 (200 s, 2 × 8 200 s; of the least single runs 2.22)"
+    assert last(210, 200) == ("16 / 8 machines, first run", "≤ 2.0", seen, True)
+    assert last(201, 210)[3] is False
