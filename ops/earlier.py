@@ -16,10 +16,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from infra import spec
 from ops.failure import Failure
 from ops.project import Project
 
 Document = dict[str, Any]
+NOTHING: Document = {"resources": [], "findings": [], "cost": {"hourly": 0.0, "hourly_max": 0.0, "items": []}}
 
 
 class _Row(BaseModel):
@@ -58,8 +60,9 @@ class _Saved(BaseModel):
 def document(project: Project, stack: str, against: str) -> Iterator[Callable[[], Document]]:
     """What is given is called for the document: a commit is planned meanwhile, in a process of its own.
 
-    against: a file, else a git ref. Raises Failure, code 2: for what is neither a file nor a commit, for a file that
-    holds no plan of this stack, and for a commit that cannot be planned.
+    against: a file, else a git ref; of a commit that does not have the stack yet, a plan of nothing. Raises Failure,
+    code 2: for what is neither a file nor a commit, for a file that holds no plan of this stack, and for a commit that
+    cannot be planned.
     """
     file = Path(against)
     if file.is_file():
@@ -68,6 +71,9 @@ def document(project: Project, stack: str, against: str) -> Iterator[Callable[[]
     with tempfile.TemporaryDirectory(prefix="gpufleet-plan-") as folder:
         there = Project(Path(folder).resolve())
         _unpack(project.root, against, there.root)
+        if not _has(there.root, stack):
+            yield lambda: {"stack": stack, **NOTHING}
+            return
         process = _start(there.root, stack)
         try:
             yield lambda: _planned(process, there, project, against)
@@ -97,6 +103,13 @@ def _unpack(root: Path, ref: str, folder: Path) -> None:
         raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
+
+
+def _has(root: Path, stack: str) -> bool:
+    try:
+        return stack in spec.stacks(root)
+    except spec.SpecError:  # planning it says what is wrong
+        return True
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:

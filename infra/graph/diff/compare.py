@@ -20,9 +20,10 @@ def difference(before: Document, after: Document) -> dict[str, Any]:
 
     resources: those that do not stay as they are, with `action` (add, change, replace, remove), `concern` (the part of
     the cluster that declares it) and `changes`, a row for each input that differs: path, before, after, replaces. None
-    are compared where one side declares nothing, since it was refused. unchanged: how many stay.
+    are compared where one side was refused, and so declares nothing; of a stack that was not there yet all is added.
+    unchanged: how many stay.
     """
-    compared = bool(before["resources"] and after["resources"])
+    compared = all(side["resources"] or not side["findings"] for side in (before, after))
     rows = list(_resources(before["resources"], after["resources"])) if compared else []
     kept = sum(row["custom"] for row in after["resources"]) - sum(row["action"] != "remove" for row in rows)
     return {

@@ -91,11 +91,22 @@ def test_what_is_neither_a_file_nor_a_commit_is_one_line(project: Project, ref: 
         against(project, ref)
 
 
-def test_a_stack_that_the_commit_does_not_have_is_one_line(project: Project) -> None:
+def test_of_a_stack_that_the_commit_does_not_have_all_is_new(project: Project) -> None:
     (project.root / "stacks" / "Pulumi.young.yaml").write_text(LOCAL)
 
+    planned = command.plan(project, "young", "HEAD")
+
+    assert {row["action"] for row in planned.document["difference"]["resources"]} == {"add"}
+    assert "young against HEAD: 4 added, 0 unchanged" in command.text(planned)
+
+
+def test_a_commit_that_cannot_be_planned_is_one_line(project: Project) -> None:
+    write(project.root, LOCAL.replace("count: 2", "count: none"))
+    broken = commit(project.root)
+
     with pytest.raises(Failure, match="cannot be planned as of that commit") as failure:
-        command.plan(project, "young", "HEAD")
+        against(project, broken)
+    commit(project.root)
 
     assert failure.value.code == 2
     assert len(str(failure.value).splitlines()) == 1
