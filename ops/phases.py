@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 
 @dataclass
@@ -23,7 +24,7 @@ class Phase:
     def say(self, note: str) -> None:
         self.note = note
         if self._status:
-            self._status.update(f"{self.name:<11} {note}")
+            self._status.update(Text(f"{self.name:<11} {note}"))  # brackets of what others say are no markup
 
 
 @dataclass
@@ -55,17 +56,20 @@ class Phases:
 
     def line(self, phase: Phase) -> None:
         if not self.quiet:
-            self.console.print(row(phase), highlight=False, soft_wrap=True)
+            self._print(row(phase))
 
     def command(self, text: str) -> None:
         """Shows the public command behind a phase, so that a person can run it by hand."""
         if not self.quiet:
-            self.console.print(f"  [dim]$ {text}[/dim]", highlight=False, soft_wrap=True)
+            self._print(f"  $ {text}", style="dim")
 
     def note(self, text: str) -> None:
         """A line between phases that must not be overlooked."""
         if not self.quiet:
-            self.console.print(f"  {text}", highlight=False, soft_wrap=True)
+            self._print(f"  {text}")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def as_json(self) -> list[dict[str, str | float]]:
         return [{"phase": p.name, "note": p.note, "seconds": round(p.seconds, 2)} for p in self.done]

@@ -22,7 +22,7 @@ class Progress:
     def __init__(self, console: Console, *, quiet: bool) -> None:
         self.console, self.quiet, self.told = console, quiet, -1
         self.bar = Bar(
-            TextColumn("  step {task.completed:>5.0f}/{task.total:.0f}  {task.description}"),
+            TextColumn("  {task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeRemainingColumn(compact=True),
@@ -56,16 +56,17 @@ class Progress:
                 self.line("  stopping: one more step, then a checkpoint (Ctrl-C again ends it at once)")
 
     def step(self, event: dict[str, Any]) -> None:
-        text = f"loss {event['loss']:.4f}  {event['samples_per_second']:,.0f} samples/s"
+        speed = f"{event['samples_per_second']:,.0f} samples/s"
+        text = f"step {event['step']:>5}/{event['steps']}  loss {event['loss']:.4f}  {speed}"
         self.bar.update(self.task, completed=event["step"], description=text)
         tenth = PLAIN_LINES * event["step"] // event["steps"]
         if not self.console.is_terminal and tenth > self.told:
             self.told = tenth
-            self.line(f"  step {event['step']:>5}/{event['steps']}  {text}")
+            self.line(f"  {text}")
 
     def line(self, text: str) -> None:
         if not self.quiet:
-            self.bar.console.print(text, highlight=False, soft_wrap=True)
+            self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:

@@ -34,4 +34,4 @@ def show(document: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]
     if as_json:
         print(json.dumps(document, indent=1))
     else:
-        Console(highlight=False, soft_wrap=True).print(text(document))
+        Console(highlight=False, markup=False, soft_wrap=True).print(text(document))
