@@ -149,7 +149,8 @@ def up(
         print(planning.text(planned), file=sys.stderr if as_json else sys.stdout)
         cost = planned.decided.cost
         most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
-        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}?")
+        ends = f", after what is left of {', '.join(renew)} has ended" if renew else ""
+        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}{ends}?")
 
     phases = Phases(Console(), quiet=as_json)
     told = command.up(Project.find(), stack, phases, agreed, wait=wait, renew=renew or ())

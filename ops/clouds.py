@@ -61,9 +61,12 @@ class Cloud:
     def delivered(self) -> None:
         """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
 
+    def renewable(self, group: str) -> None:
+        """Raises Failure for a group that its cloud refills by itself; a cloud without others does so for each."""
+        raise NotImplementedError
+
     def renew(self, group: str) -> str:
-        """Ends what is left of a group that its cloud never refills; returns what that was. Raises Failure, as each
-        cloud without such groups does in its own words."""
+        """Ends what is left of a renewable group; returns what that was."""
         raise NotImplementedError
 
     def fall_back(self) -> list[str]:

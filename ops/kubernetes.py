@@ -67,7 +67,7 @@ class Cloud(clouds.Cloud):
         api = client.CoreV1Api(connected(self.plan))
         return Discovered(told, tuple(state for group in self.plan.groups for state in _states(api, group)))
 
-    def renew(self, group: str) -> str:
+    def renewable(self, group: str) -> None:
         raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
 
 

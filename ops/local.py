@@ -17,7 +17,7 @@ class Cloud(clouds.Cloud):
 
     plan: Plan
 
-    def renew(self, group: str) -> str:
+    def renewable(self, group: str) -> None:
         raise Failure(f"--renew {group}: `up` makes lost nodes of this computer again by itself", code=2)
 
     def strays(self, state: State) -> list[str]:

@@ -46,7 +46,7 @@ class Cloud(clouds.Cloud):
             remedy = "look at its console" if self.plan.power.wake else "switch it on, or tell `power.wake` how to"
             raise Failure(*(f"{host.name} does not answer on {host.address}:{host.port}: {remedy}" for host in silent))
 
-    def renew(self, group: str) -> str:
+    def renewable(self, group: str) -> None:
         raise Failure(f"--renew {group}: hosts of one's own are not bought; `up` sets up a mended one anew", code=2)
 
     def clear(self, state: State, phase: Phase) -> list[str]:

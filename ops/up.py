@@ -44,11 +44,14 @@ def up(
     """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended.
 
     agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
-    configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew.
+    configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew;
+    of one that cannot be nothing at all is touched.
     """
     file = cluster.read(project, stack)
     decided = cluster.decide(file)
     cloud = clouds.of(project, decided)
+    for group in renew:
+        cloud.renewable(group)
     with go_on(stack):
         rows: Sequence[Row] = ()
         planned = _planned(project, stack) if cloud.billed else None
@@ -57,10 +60,10 @@ def up(
         _heed(file, cloud.checked(), phases)
         if planned:
             rows = planned.document["resources"]
-            for group in renew:
-                phases.note(cloud.renew(group))
             if wait:
                 cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
+            for group in renew:
+                phases.note(cloud.renew(group))
         told = _declare(project, decided, cloud, rows, phases)
         cloud.delivered()
         if wait:

@@ -76,7 +76,7 @@ class Cloud(clouds.Cloud):
         now = discovery.discovered(told, self.plan.groups, found, keys, _no_way)
         return Discovered(now.told, (*now.others, *lacking))
 
-    def renew(self, group: str) -> str:
+    def renewable(self, group: str) -> None:
         raise Failure(f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2)
 
     def strays(self, state: State) -> list[str]:

@@ -41,14 +41,20 @@ def renew(account: Account, plan: AwsPlan, name: str) -> str:
 
     Raises Failure for a group that is none.
     """
-    group = next((each for each in plan.groups if each.name == name), None)
-    if group is None or not refills_never(group):
-        gangs = ", ".join(each.name for each in plan.groups if refills_never(each)) or "none"
-        raise Failure(f"--renew {name}: is no group that is bought at once, of which {plan.stack} has {gangs}", code=2)
+    group = renewable(plan, name)
     left = [each for each in instances(account, plan.tags) if _of(group, each)]
     if fleets := _fleets(account, plan, group):
         account.client("ec2").delete_fleets(FleetIds=fleets, TerminateInstances=True)
     return f"{name}: {len(left)} of {group.count} nodes ended, all of them are asked for anew"
+
+
+def renewable(plan: AwsPlan, name: str) -> AwsGroupPlan:
+    """The gang of this name that AWS does not refill. Raises Failure when there is none."""
+    gangs = {group.name: group for group in plan.groups if refills_never(group)}
+    if name not in gangs:
+        has = ", ".join(gangs) or "none"
+        raise Failure(f"--renew {name}: is no group that is bought at once, of which {plan.stack} has {has}", code=2)
+    return gangs[name]
 
 
 def refills_never(group: AwsGroupPlan) -> bool:

@@ -59,6 +59,9 @@ class Cloud(clouds.Cloud):
         with answers(self.account):
             capacity.delivered(self.account, self.plan)
 
+    def renewable(self, group: str) -> None:
+        capacity.renewable(self.plan, group)
+
     def renew(self, group: str) -> str:
         with answers(self.account):
             return capacity.renew(self.account, self.plan, group)

@@ -6,14 +6,20 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from infra.plan import decide
-from infra.spec import load
 from ops import clouds
 from ops.failure import Failure
+from ops.phases import Phases
 from ops.project import Project
+from ops.up import up
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+QUIET = Phases(Console(), quiet=True)
+
+
+def agreed(_: object) -> bool:
+    raise AssertionError("nobody is asked about what cannot be done")
 
 
 @pytest.mark.parametrize("home", clouds.HOMES.values())
@@ -21,14 +27,19 @@ def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(home: str) -> Non
     found = import_module(home).Cloud
 
     assert issubclass(found, clouds.Cloud)
-    assert "renew" in vars(found)
+    assert "renewable" in vars(found)
 
 
 @pytest.mark.parametrize("stack", ["local", "onprem-ib", "k8s-a100", "aliyun-a100"])
 def test_renewing_what_nobody_bought_is_refused_in_one_line(stack: str) -> None:
-    cloud = clouds.of(Project(REPOSITORY), decide(load(REPOSITORY, stack)))
-
     with pytest.raises(Failure, match=r"^--renew trainer: .+$") as refused:
-        cloud.renew("trainer")
+        up(Project(REPOSITORY), stack, QUIET, agreed, renew=["trainer"])
 
     assert refused.value.code == 2
+
+
+def test_one_group_that_cannot_be_renewed_keeps_all_as_they_are() -> None:
+    with pytest.raises(
+        Failure, match="^--renew typo: is no group that is bought at once, of which a100-prod has trainer$"
+    ):
+        up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])
