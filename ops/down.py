@@ -17,11 +17,12 @@ from ops.up import recover
 def down(project: Project, stack: str, phases: Phases) -> bool:
     """Returns False when there was nothing to take down. Raises Failure when something is left afterwards.
 
-    What a killed deployment left is told to the engine first, so that it goes in the right order too.
+    What a killed deployment left is told to the engine first, so that it goes in the right order too. The handover goes
+    last: as long as it is there, a `down` that ended after the engine's part is gone on with.
     """
     decided = decide(cluster.read(project, stack))
     cloud, engine = clouds.of(project, decided), Engine(project, stack)
-    if not engine.exists() and not cloud.strays(EMPTY):
+    if not engine.exists() and not project.handover(stack).exists() and not cloud.strays(EMPTY):
         return False
     try:
         engine.prepare()

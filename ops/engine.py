@@ -139,7 +139,8 @@ class Engine:
             if owner and orphans.alive(owner):
                 raise Failure(f"process {owner} is deploying stack {self.stack}: let it end first")
             if owner is not None and lock.exists():
-                orphans.end_session(owner)
+                if owner:
+                    orphans.end_session(owner)
                 self._call("cancel", "--yes", self.stack)
 
     def _call(self, *arguments: str, check: bool = True, given: str | None = None) -> subprocess.CompletedProcess[str]:

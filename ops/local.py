@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from infra.clouds.local import sweep
+from infra.clouds.local.failure import LocalError
 from infra.plan.plan import Plan
 from ops import clouds, recovery
 from ops.failure import Failure
@@ -25,7 +26,10 @@ class Cloud(clouds.Cloud):
         return [] if any(recovery.ids(state).values()) else sweep.left_behind(self._site)
 
     def clear(self, state: State, phase: Phase) -> list[str]:
-        return sweep.remove(self._site) if self.strays(state) else []
+        try:
+            return sweep.remove(self._site) if self.strays(state) else []
+        except (LocalError, OSError) as error:
+            raise Failure(str(error)) from None
 
     @property
     def _site(self) -> Path:

@@ -50,11 +50,16 @@ class Cloud(clouds.Cloud):
         raise Failure(f"--renew {group}: hosts of one's own are not bought; `up` sets up a mended one anew", code=2)
 
     def clear(self, state: State, phase: Phase) -> list[str]:
-        """Puts the hosts to sleep, where the stack says how."""
-        if self.plan.power.sleep:
-            for host in self.plan.nodes:
-                phase.say(f"switching off {host.name}")
+        """Puts the hosts to sleep, if the stack says how. Raises Failure for those that stay, after all were asked."""
+        awake = []
+        for host in self.plan.nodes if self.plan.power.sleep else ():
+            phase.say(f"switching off {host.name}")
+            try:
                 _command(self.plan.power.sleep, host)
+            except Failure as failure:
+                awake.append(str(failure))
+        if awake:
+            raise Failure(*awake, f"`gpufleet down {self.plan.stack}` asks all of them again")
         return []
 
     def _silent(self) -> list[MachinePlan]:

@@ -204,9 +204,24 @@ def test_a_host_that_stays_silent_is_named_with_the_remedy(hall: Hall) -> None:
         hall.cloud().delivered()
 
 
-def test_down_leaves_nothing_in_the_state_and_the_hosts_alone(hall: Hall) -> None:
-    answer = hall("down", STACK, "--yes")
+def test_down_asks_every_host_to_sleep_and_goes_on_after_one_that_did_not(hall: Hall) -> None:
+    broken, asked = hall.pulumi.root / "broken", hall.pulumi.root / "asked"
+    broken.touch()
+    sleep = (
+        f"import pathlib, sys; open({str(asked)!r}, 'a').write(sys.argv[1] + '\\n'); "
+        f"sys.exit('no BMC there' if sys.argv[1] == 'host-1' and pathlib.Path({str(broken)!r}).exists() else 0)"
+    )
+    hall.describe(power={"sleep": [sys.executable, "-c", sleep, "{host}"]})
 
+    failed = hall("down", STACK, "--yes")
+    broken.unlink()
+    answer = hall("down", STACK, "--yes")
+    again = hall("down", STACK, "--yes")
+
+    assert failed.returncode == 1
+    assert "for host-1: no BMC there" in failed.stderr
     assert answer.returncode == 0, answer.stderr
+    assert asked.read_text().split() == ["host-1", "host-2"] * 2
+    assert "nothing to take down" in again.stdout
     assert all((host.folder / "etc").is_dir() for host in hall.hosts)
     assert STACK not in hall.pulumi("stack", "ls", "--json").stdout

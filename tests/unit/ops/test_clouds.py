@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from infra.clouds.local import sweep
+from infra.clouds.local.failure import LocalError
+from infra.plan import decide
+from infra.spec import load
 from ops import clouds
 from ops.failure import Failure
-from ops.phases import Phases
+from ops.phases import Phase, Phases
 from ops.project import Project
+from ops.recovery import EMPTY
 from ops.up import up
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -38,8 +43,18 @@ def test_renewing_what_nobody_bought_is_refused_in_one_line(stack: str) -> None:
     assert refused.value.code == 2
 
 
+def test_what_keeps_a_site_from_going_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def busy(_: Path) -> list[str]:
+        raise LocalError("cannot unmount it; end what uses it")
+
+    monkeypatch.setattr(sweep, "left_behind", lambda _: ["mount"])
+    monkeypatch.setattr(sweep, "remove", busy)
+    cloud = clouds.of(Project(tmp_path), decide(load(REPOSITORY, "local")))
+
+    with pytest.raises(Failure, match=r"^cannot unmount it; end what uses it$"):
+        cloud.clear(EMPTY, Phase("sweep"))
+
+
 def test_one_group_that_cannot_be_renewed_keeps_all_as_they_are() -> None:
-    with pytest.raises(
-        Failure, match="^--renew typo: is no group that is bought at once, of which a100-prod has trainer$"
-    ):
+    with pytest.raises(Failure, match=r"^--renew typo: is no group .+ has trainer$"):
         up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])
