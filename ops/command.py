@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -44,7 +45,11 @@ def run(
         try:
             _follow(process, record.write, on_line)
         except KeyboardInterrupt:
+            # What it says on its way out is logged too; and one that nobody reads stands still once the pipe is full.
+            rest = threading.Thread(target=_follow, args=(process, record.write, lambda _: None), daemon=True)
+            rest.start()
             end(process, INTERRUPT_SECONDS)
+            rest.join()
             raise
         return process.wait()
 

@@ -19,6 +19,17 @@ STOP_SECONDS = 120.0  # a step, a checkpoint, and the launcher's own patience wi
 Event = dict[str, Any]
 
 
+def as_event(line: str) -> Event | None:
+    """The event that a launcher's line is; None for one of the job's own, or that was cut off."""
+    if not line.startswith("{"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if "event" in found else None
+
+
 @dataclass
 class Worker:
     """The launcher on one node, behind an SSH connection that is also its lease: closed, it stops with a checkpoint."""
@@ -44,8 +55,8 @@ class Worker:
         """Passes on the node's events; what is no event is kept for the message of a failure. Ends with a None."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.startswith("{"):
-                events.put((self, json.loads(line)))
+            if found := as_event(line):
+                events.put((self, found))
             else:
                 self.words.append(line.rstrip())
         events.put((self, None))

@@ -23,11 +23,11 @@ from infra.plan.kubernetes.tenant import CHARTS_LABEL, JOB_LABEL
 from infra.plan.plan import Finding
 from ops import clouds
 from ops.clouds import Discovered
+from ops.crew import Event, as_event
 from ops.failure import Failure
 from ops.nodes import NodeState
 from ops.runs import Run
 
-Event = dict[str, Any]
 MANAGER = "gpufleet"
 ASK_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
@@ -122,9 +122,7 @@ class Submission:
             if (job := self._found()) and not job.metadata.deletionTimestamp:
                 if not (resumed and _end(job)):
                     why = "is none of this computer's runs" if _end(job) else "is not over yet"
-                    access, kind = self.plan.access, self.plan.tenant.form
-                    by = f"kubectl --kubeconfig {access.kubeconfig} --context {access.context} -n {space}"
-                    raise Failure(f"{kind} {name} in {space} {why}: `{by} delete {kind} {name}` takes it away")
+                    raise Failure(f"{self.plan.tenant.form} {name} in {space} {why}: {self._by_hand} takes it away")
                 # In the foreground it stays until all that it has made is gone: a new one would be given that, too.
                 self._jobs.delete(name=name, namespace=space, body={"propagationPolicy": "Foreground"})
             told = False
@@ -149,7 +147,7 @@ class Submission:
                     field_manager=MANAGER,
                     query_params=[("fieldValidation", "Strict")],
                 )
-            except ApiException as error:
+            except (ApiException, HTTPError) as error:
                 raise Failure(f"{body['kind']} {body['metadata']['name']}: {_said(error)}") from None
 
     def follow(self, on_event: Callable[[Event], None]) -> Event:
@@ -185,10 +183,17 @@ class Submission:
                 time.sleep(ASK_SECONDS)
 
     def stop(self) -> None:
-        """Deletes the job; its pods get their grace, in which they save."""
-        self._jobs.delete(
-            name=self.run.name, namespace=self.plan.tenant.namespace, body={"propagationPolicy": "Background"}
-        )
+        """Deletes the job, if it is still there; its pods get their grace, in which they save.
+
+        Raises Failure for a job that stays, and keeps its GPUs.
+        """
+        name, space = self.run.name, self.plan.tenant.namespace
+        try:
+            self._jobs.delete(name=name, namespace=space, body={"propagationPolicy": "Background"})
+        except NotFoundError:
+            return
+        except (ApiException, HTTPError) as error:
+            raise Failure(f"{name} goes on: {_said(error)}", f"{self._by_hand} stops it") from None
 
     def _reporter(self, ended: Container[str], words: Sequence[str], on_event: Callable[[Event], None]) -> str:
         """The newest pod of rank 0 that has begun; while there is none, tells why. Raises Failure when none comes."""
@@ -233,6 +238,13 @@ class Submission:
         return f"{about[-1].involved_object.name}: {' '.join(about[-1].message.split())}" if about else ""
 
     @property
+    def _by_hand(self) -> str:
+        """What a person types to take the job away."""
+        access, kind = self.plan.access, self.plan.tenant.form
+        by = f"kubectl --kubeconfig {access.kubeconfig} --context {access.context} -n {self.plan.tenant.namespace}"
+        return f"`{by} delete {kind} {self.run.name}`"
+
+    @property
     def _core(self) -> client.CoreV1Api:
         return client.CoreV1Api(self.api)
 
@@ -261,8 +273,8 @@ class Submission:
         for raw in itertools.islice(log, heard[pod], None):
             heard[pod] += 1
             line = raw.decode(errors="replace")
-            if line.startswith("{"):
-                yield json.loads(line)
+            if found := as_event(line):
+                yield found
             else:
                 words.append(line.rstrip())
 

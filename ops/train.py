@@ -94,8 +94,8 @@ def _submitted(
     submission = Submission(decided, run, connected(decided))
     submission.clear(on_event, resumed=resumed)
     with run.following():
-        submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
         try:
+            submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
             result = submission.follow(on_event)
         except KeyboardInterrupt:
             on_event({"event": "stopping"})

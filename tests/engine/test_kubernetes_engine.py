@@ -192,6 +192,7 @@ def test_a_job_that_is_not_over_is_left_alone(life: Life) -> None:
 
     submission.stop()
     submission.clear(lambda _: None, resumed=True)
+    submission.stop()  # of one that is gone already nothing is said
 
 
 def test_a_job_of_another_computer_is_left_alone(life: Life) -> None:

@@ -30,7 +30,7 @@ def test_every_line_reaches_the_log_and_the_listener(tmp_path: Path) -> None:
 def test_ctrl_c_asks_the_command_once_and_waits_for_it(tmp_path: Path) -> None:
     script = (
         "import signal, sys, time\n"
-        "def leave(*_): print('tidied up'); sys.exit(0)\n"
+        "def leave(*_): print('x' * 200_000); print('tidied up'); sys.exit(0)\n"
         "signal.signal(signal.SIGINT, leave)\n"
         "print('ready')\n"
         "time.sleep(60)\n"
@@ -39,6 +39,7 @@ def test_ctrl_c_asks_the_command_once_and_waits_for_it(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(script, tmp_path / "log", on_line=lambda _: os.kill(os.getpid(), signal.SIGINT))
 
+    assert (tmp_path / "log").read_text().endswith("x\ntidied up\n")
     assert not processes_with("tidied up")
 
 
