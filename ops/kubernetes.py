@@ -19,13 +19,15 @@ from urllib3.exceptions import HTTPError
 from infra.handover import Handover
 from infra.plan.kubernetes import KubernetesPlan, PodGroupPlan
 from infra.plan.kubernetes.jobs import objects
-from infra.plan.kubernetes.tenant import CHARTS_LABEL, JOB_LABEL
+from infra.plan.kubernetes.tenant import CHARTS_LABEL, JOB_LABEL, TENANT_LABEL
 from infra.plan.plan import Finding
-from ops import clouds
+from ops import clouds, recovery
 from ops.clouds import Discovered
 from ops.crew import Event, as_event
 from ops.failure import Failure
 from ops.nodes import NodeState
+from ops.phases import Phase
+from ops.recovery import State
 from ops.runs import Run
 
 MANAGER = "gpufleet"
@@ -69,6 +71,27 @@ class Cloud(clouds.Cloud):
 
     def renewable(self, group: str) -> None:
         raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
+
+    def strays(self, state: State) -> list[str]:
+        """The tenant's namespace, when the state does not know it; one that is on its way out is none."""
+        space = self.plan.tenant.namespace
+        if space in recovery.everything(state):
+            return []
+        api, mine = client.CoreV1Api(connected(self.plan)), f"{TENANT_LABEL}={space}"
+        try:
+            found: list[Any] = api.list_namespace(label_selector=mine, _request_timeout=ANSWER_SECONDS).items
+        except (ApiException, HTTPError) as error:
+            raise Failure(f"{self.plan.access.context}: {_said(error)}") from None
+        return [f"namespace {space}, with all that is in it" for each in found if not each.metadata.deletion_timestamp]
+
+    def clear(self, state: State, phase: Phase) -> list[str]:
+        if strays := self.strays(state):
+            phase.say(f"deleting {strays[0]}")
+            try:
+                client.CoreV1Api(connected(self.plan)).delete_namespace(self.plan.tenant.namespace)
+            except (ApiException, HTTPError) as error:
+                raise Failure(f"{self.plan.access.context}: {_said(error)}") from None
+        return strays
 
 
 def connected(plan: KubernetesPlan) -> client.ApiClient:

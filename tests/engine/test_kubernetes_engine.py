@@ -23,6 +23,7 @@ from infra.plan.kubernetes import jobs
 from ops import clouds, status
 from ops.failure import Failure
 from ops.kubernetes import KINDS
+from ops.phases import Phase
 from ops.project import Project
 from ops.runs import Run
 
@@ -224,6 +225,20 @@ def test_a_job_whose_pods_are_refused_says_why(life: Life) -> None:
 def test_a_job_that_is_taken_away_ends_the_waiting(life: Life) -> None:
     with pytest.raises(Failure, match=r'^late-1: jobs.batch "late-1" not found$'):
         life.submission().follow(lambda _: None)
+
+
+def test_a_namespace_that_no_state_knows_is_swept(life: Life) -> None:
+    labels = {"gpufleet.io/tenant": "lost"}
+    life.cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lost", "labels": labels}})
+    project, lost = Project(life.pulumi.root), replace(life.plan, tenant=replace(life.plan.tenant, namespace="lost"))
+    state = json.loads(life.pulumi("stack", "export", "--stack", STACK).stdout)
+    known, unknown = clouds.of(project, life.plan), clouds.of(project, lost)
+
+    found = unknown.strays(state)
+    removed = unknown.clear(state, Phase("sweep"))
+
+    assert found == removed == ["namespace lost, with all that is in it"]
+    assert unknown.strays(state) == known.strays(state) == []
 
 
 def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:

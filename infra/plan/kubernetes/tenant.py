@@ -8,7 +8,7 @@ from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan
 from infra.plan.plan import StoragePlan
 
 GPU = "nvidia.com/gpu"
-JOB_LABEL = "gpufleet.io/job"
+JOB_LABEL, TENANT_LABEL = "gpufleet.io/job", "gpufleet.io/tenant"
 CHARTS_LABEL = "gpufleet.io/charts"  # of the one tenant of a cluster that has installed them
 PRODUCTION, DEVELOPMENT = "production", "development"
 SPARE_PODS = 20  # beside one a node: notebooks, a look into a volume
@@ -51,7 +51,7 @@ def namespace(name: str, *, installs: bool) -> Object:
     body = of("v1", "Namespace", name)
     levels = {"enforce": "baseline", "audit": "restricted", "warn": "restricted"}
     labels = {f"pod-security.kubernetes.io/{mode}": level for mode, level in levels.items()}
-    labels |= {"gpufleet.io/tenant": name, **({CHARTS_LABEL: "installed"} if installs else {})}
+    labels |= {TENANT_LABEL: name, **({CHARTS_LABEL: "installed"} if installs else {})}
     return {**body, "metadata": {"name": name, "labels": labels}}
 
 
