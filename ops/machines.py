@@ -51,11 +51,13 @@ class Cloud(clouds.Cloud):
 
     def clear(self, state: State, phase: Phase) -> list[str]:
         """Puts the hosts to sleep, if the stack says how. Raises Failure for those that stay, after all were asked."""
+        if not (sleep := self.plan.power.sleep):
+            return []
         awake = []
-        for host in self.plan.nodes if self.plan.power.sleep else ():
+        for host in self.plan.nodes:
             phase.say(f"switching off {host.name}")
             try:
-                _command(self.plan.power.sleep, host)
+                _command(sleep, host)
             except Failure as failure:
                 awake.append(str(failure))
         if awake:

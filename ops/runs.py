@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ops.crew import as_event
 from ops.project import Project
+from training import atomic
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Run:
         """Marks the run as followed by this process, which is what makes its state `running`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         mark = self.folder / "pid"
-        mark.write_text(str(os.getpid()))
+        atomic.write(mark, str(os.getpid()).encode())
         try:
             yield
         finally:
@@ -56,8 +58,7 @@ class Run:
     def _last_step(self) -> dict[str, Any]:
         events = self.folder / "events.jsonl"
         for line in reversed(events.read_text().splitlines() if events.is_file() else []):
-            event = json.loads(line)
-            if event.pop("event") == "step":
+            if (event := as_event(line)) and event.pop("event") == "step":  # the newest may be half written
                 return event
         return {}
 

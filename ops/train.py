@@ -15,7 +15,7 @@ from ops.crew import Event, Worker
 from ops.failure import Failure
 from ops.project import Project
 from ops.runs import Run
-from training import config
+from training import atomic, config
 
 PREEMPTED = 75
 
@@ -103,7 +103,7 @@ def _submitted(
             again = f"`gpufleet train {job} --stack {stack}`"
             raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
     told = {key: value for key, value in result.items() if key != "event"}
-    run.result.write_text(json.dumps(told, indent=1))
+    atomic.write(run.result, json.dumps(told, indent=1).encode())
     return Outcome(run, resumed, told)
 
 
@@ -170,4 +170,4 @@ def _fetch(told: Handover, node: Node, run: Run) -> None:
         answer = nodes.run(told, node, f"cat {shlex.quote(f'{_out(told, node, run)}/{name}')}")
         if answer.returncode:
             raise Failure(f"{node.name} does not give up {name}: {answer.stderr.strip()}")
-        (run.folder / name).write_text(answer.stdout)
+        atomic.write(run.folder / name, answer.stdout.encode())

@@ -23,6 +23,7 @@ from ops.phases import Phases
 from ops.plan import Planned
 from ops.project import Project
 from ops.recovery import Row
+from training import atomic
 
 RECAP = re.compile(r"^(?P<node>\S+)\s*: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+)\s")
 
@@ -212,9 +213,9 @@ def _keep(project: Project, told: Handover) -> None:
     """What `status` and the next play work from, and since when it costs money."""
     file, since = project.handover(told.stack), project.since(told.stack)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(told.model_dump_json(indent=1))
+    atomic.write(file, told.model_dump_json(indent=1).encode())
     if not since.is_file():
-        since.write_text(str(time.time()))
+        atomic.write(since, str(time.time()).encode())
 
 
 def _recap_note(recap: dict[str, re.Match[str]]) -> str:

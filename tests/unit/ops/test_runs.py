@@ -80,6 +80,6 @@ def test_a_running_run_tells_its_last_step(project: Project) -> None:
     run = made(project, "mnist-1")
     (run.folder / "pid").write_text(str(os.getpid()))
     events = [{"event": "step", "step": 5, "steps": 10, "loss": 2.0}, {"event": "checkpoint", "step": 5}]
-    (run.folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
+    (run.folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events) + '{"event": "st')
 
     assert run.as_json() == {"name": "mnist-1", "state": "running", "step": 5, "steps": 10, "loss": 2.0}
