@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,15 @@ class Run:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def place(self) -> str:
+        """What the run is called on the nodes: every computer counts from 1, and their storage may be the same."""
+        mark = self.folder / "place"
+        if not mark.is_file():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            atomic.write(mark, f"{self.name}-{secrets.token_hex(4)}".encode())
+        return mark.read_text()
 
     @property
     def result(self) -> Path:

@@ -95,7 +95,7 @@ def _submitted(
     submission.clear(on_event, resumed=resumed)
     with run.following():
         try:
-            submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.name}')}"])
+            submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.place}')}"])
             result = submission.follow(on_event)
         except KeyboardInterrupt:
             on_event({"event": "stopping"})
@@ -136,7 +136,7 @@ def _checked(job: str, overrides: list[str]) -> str:
 
 def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
     """Puts the job file on a node, whole or not at all; returns its path there."""
-    path = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.name}.toml")
+    path = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml")
     folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
     answer = nodes.run(told, node, f"mkdir -p {folder} && cat > {aside} && mv {aside} {final}", text)
     if answer.returncode:
@@ -151,7 +151,7 @@ def _out(told: Handover, node: Node, run: Run) -> str:
     appended to; it does neither (mountpoint-s3, doc/SEMANTICS.md).
     """
     shared = (storage.path for storage in told.storage if storage.kind != "bucket")
-    return f"{next(shared, nodes.under(node, '/var/lib/gpufleet'))}/runs/{run.name}"
+    return f"{next(shared, nodes.under(node, '/var/lib/gpufleet'))}/runs/{run.place}"
 
 
 def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:

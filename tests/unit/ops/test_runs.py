@@ -58,6 +58,14 @@ def test_the_run_of_another_job_is_not_resumed(project: Project) -> None:
     assert (run.name, resumes) == ("mnist-1", False)
 
 
+def test_runs_of_two_computers_have_their_own_places_on_the_nodes(project: Project, tmp_path: Path) -> None:
+    one, other = (runs.choose(Project(folder), "local", "mnist")[0] for folder in (project.root, tmp_path / "other"))
+
+    assert one.name == other.name == "mnist-1"
+    assert one.place != other.place
+    assert runs.choose(project, "local", "mnist")[0].place == one.place
+
+
 def test_a_followed_run_is_running_and_no_longer_when_left(project: Project) -> None:
     run = Run(project.runs("local") / "mnist-1")
 
