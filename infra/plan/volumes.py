@@ -1,15 +1,13 @@
 """The disks of a node: encrypted gp3 volumes that die with it, and its local disks striped into scratch space.
 
 Sources: Amazon EBS User Guide, "General Purpose SSD volumes" with the limits of September 2025 (AWS What's New, "Amazon
-EBS increases size and provisioned performance of gp3 volumes"); EC2 User Guide, "Device names for volumes", "Instance
+EBS increases size and provisioned performance of gp3 volumes"); EC2 User Guide, "Instance
 store volumes" (gone with the instance; NVMe ones are encrypted by the hardware) and "RAID configuration"; mdadm(8).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase
 from typing import Literal
 
 GP3_GIB = range(1, 65_536 + 1)
@@ -18,7 +16,6 @@ GP3_MIB_PER_SECOND = range(125, 2_000 + 1)
 GP3_IOPS_PER_GIB = 500  # beyond the 3,000 that every volume has
 GP3_IOPS_PER_MIB_PER_SECOND = 4
 
-DATA_DEVICES = tuple(f"/dev/sd{letter}" for letter in ascii_lowercase[5:16])  # f to p: those that EC2 recommends
 INSTANCE_STORE_MODEL = (
     "Amazon EC2 NVMe Instance Storage"  # what the disks call themselves: nvme list, /sys/block/*/device/model
 )
@@ -87,13 +84,6 @@ def root_volume(need: VolumeNeed, *, device: str, image_gib: int) -> Volume:
             f"a root volume of {need.size_gib} GiB cannot hold the machine image, which has {image_gib} GiB"
         )
     return _gp3(need, device)
-
-
-def data_volumes(needs: Sequence[VolumeNeed]) -> tuple[Volume, ...]:
-    """The volumes beside the root, each with its device name. Raises BadVolume."""
-    if len(needs) > len(DATA_DEVICES):
-        raise BadVolume(f"{len(needs)} data volumes are asked for; a node has device names for {len(DATA_DEVICES)}")
-    return tuple(_gp3(need, device) for need, device in zip(needs, DATA_DEVICES, strict=False))
 
 
 def scratch(*, disks: int, disk_gb: int, mount: str = "/scratch") -> Scratch | None:

@@ -67,6 +67,9 @@ def strangers_to_eks(spec: AwsSpec) -> Iterator[Mistake]:
         yield ("access", "public_key"), "cannot stand beside `eks`: its nodes know no login key; use `ssm: true`"
     if spec.images.x86_64 or spec.images.arm64:
         yield ("images",), "cannot stand beside `eks`, whose version chooses the image"
+    for i, item in enumerate(spec.storage):
+        if item.kind == "bucket" and "client" in item.model_fields_set:
+            yield ("storage", i, "client"), "cannot stand beside `eks`, where no node mounts a bucket; leave it out"
     for i, group in enumerate(spec.nodes):
         if group.name == "head":
             yield ("nodes", i, "name"), "cannot be 'head' beside `eks`: people come by its API; choose another name"

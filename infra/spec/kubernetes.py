@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
-from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_names, unique_names
+from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, repeated_names, unique_names
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.shown import quoted, shown
 from infra.spec.types import AbsolutePath, Count, Flag, GpuName, KeyFile, MigProfile, Name, like
@@ -155,6 +155,11 @@ class KubernetesSpec(Cluster):
         if mistakes := [*repeated_names(groups, "nodes"), *_repeated_levels(groups)]:
             raise Contradiction(mistakes)
         return groups
+
+    @field_validator("budget", mode="after")
+    @classmethod
+    def _nobody_is_billed(cls, budget: Budget) -> Budget:
+        raise ValueError("cannot stand here: the cluster is billed elsewhere, and no price of it is known")
 
     @field_validator("access", mode="after")
     @classmethod

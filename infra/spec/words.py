@@ -90,6 +90,7 @@ _OF_THE_TAG = ("union_tag_invalid", "union_tag_not_found")
 
 _MESSAGES: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "model_type": lambda _, value: f"must be a mapping (key: value), not {shown(value)}",
+    "dict_type": lambda _, value: f"must be a mapping (key: value), not {shown(value)}",
     "model_attributes_type": lambda _, value: f"must be a mapping (key: value), not {shown(value)}",
     "tuple_type": lambda _, value: f"must be a list, not {shown(value)}",
     "string_type": lambda _, value: f"must be a text, not {shown(value)}",

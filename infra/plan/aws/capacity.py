@@ -66,13 +66,12 @@ class CapacityBlock:
     """A Capacity Block, targeted by its reservation's id (`cr-…`); one that is still to be bought, by its offer's.
 
     The template's market type is `capacity-block`, without spot options. Its nodes are terminated from 11:00 UTC of the
-    block's last day on; `drain_minutes` before its end (11:30 UTC) a job should have saved.
+    block's last day on.
     """
 
     kind: Literal["capacity-block"] = "capacity-block"
     id: str
     purchase: Purchase | None = None
-    drain_minutes: int = 40
 
 
 Market = OnDemand | Spot | Reservation | CapacityBlock

@@ -15,18 +15,25 @@ from infra.spec.kubernetes import Serving
 
 CHART = "kube-prometheus-stack"
 FATAL_XIDS = (48, 63, 64, 74, 79, 94, 95, 119, 120)  # 13, 31, 43 and 45 are a program's own faults
+EACH = "count by (Hostname) (DCGM_FI_DEV_GPU_TEMP)"
 TARGET_PERCENT = 85
 CALM_SECONDS = 600  # loading a model takes minutes: no scaling down for every breath
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
 
 
 def alerts(name: str, groups: Sequence[PodGroupPlan]) -> Manifest:
-    """A lost GPU is a series that vanishes, so their number is watched, and the exporter itself."""
+    """A lost GPU is a series that vanishes, so their number is watched, and the exporter itself.
+
+    The number is the cluster's: other tenants' GPUs may stand in for ours, so a node is held against itself, too.
+    """
     gpus = sum(group.count * group.gpus_per_node for group in groups)
     fatal = " or ".join(f"(DCGM_FI_DEV_XID_ERRORS == {code})" for code in FATAL_XIDS)
     mine = f'{{namespace="{name}"}}'
     rules = [
         _alert("GpuMissing", f"count(DCGM_FI_DEV_GPU_TEMP) < {gpus}", "5m", f"fewer than {gpus} GPUs answer"),
+        _alert(
+            "GpuLost", f"{EACH} < max_over_time({EACH}[1d:1m])", "5m", "a node has fewer GPUs than it had within a day"
+        ),
         _alert("GpuExporterAbsent", "absent(DCGM_FI_DEV_GPU_TEMP)", "5m", "no exporter tells of any GPU"),
         _alert("GpuFatalXid", f"changes(DCGM_FI_DEV_XID_ERRORS[5m]) > 0 and ({fatal})", "0m", "a GPU had a fatal Xid"),
         _alert("GpuHot", "DCGM_FI_DEV_GPU_TEMP > 85", "5m", "a GPU is above 85 °C"),

@@ -47,7 +47,7 @@ def network_leaves_the_clouds_own_range(_: AlicloudSpec, plan: AlicloudPlan) -> 
 @rule("nodes-fetch-what-they-need", AlicloudPlan, level="warning")
 def nodes_fetch_what_they_need(spec: AlicloudSpec, _: AlicloudPlan) -> Iterator[Violation]:
     """Without NAT a node reaches OSS, mirrors and metadata alone (NAT Gateway User Guide, SNAT)."""
-    if spec.network.internet == "none":
+    if spec.network.internet == "none" and spec.ack is None:
         yield (
             "cluster.network.internet",
             "nodes reach Alibaba Cloud only: `images` must hold driver and packages already",
@@ -66,6 +66,13 @@ def ack_services_are_outside_the_network(_: AlicloudSpec, plan: AlicloudPlan) ->
     """The network of a cluster's services may not meet the VPC's (cs.ManagedKubernetes, service_cidr)."""
     if plan.ack is not None and IPv4Network(plan.network.cidr).overlaps(IPv4Network(plan.ack.service_cidr)):
         yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {plan.ack.service_cidr}, where services stand"
+
+
+@rule("ack-tenant-has-gpus", AlicloudPlan)
+def ack_tenant_has_gpus(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """A tenant's share, queues and jobs are of GPUs: without any it would be left out (infra/plan/alicloud/ack.py)."""
+    if spec.ack is not None and spec.ack.tenant is not None and not any(group.gpu for group in plan.groups):
+        yield "cluster.ack.tenant", "has no GPUs to share: add a group of them, or leave the tenant out until then"
 
 
 @rule("ack-tenant-is-made-inside-the-network", AlicloudPlan, level="info")

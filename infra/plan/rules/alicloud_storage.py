@@ -17,3 +17,11 @@ def buckets_are_mounted(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violati
             if not bucket.client:
                 message = f"no node mounts {bucket.mount}: give `ossfs_sha256`, of the package in docs/alibaba.md"
                 yield f"cluster.storage[{i}]", message
+
+
+@rule("ack-storage-is-for-pods", AlicloudPlan, level="info")
+def ack_storage_is_for_pods(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+    """Nodes of ACK mount nothing: pods do, by the plug-in that a cluster has (ACK User Guide, OSS volumes)."""
+    if plan.ack is not None:
+        for i, bucket in enumerate(plan.storage):
+            yield f"cluster.storage[{i}].mount", f"no node mounts {bucket.mount}: a pod does, by a volume that names it"

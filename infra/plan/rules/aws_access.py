@@ -80,6 +80,14 @@ def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsPlan) -> Iterator[Violat
         )
 
 
+@rule("nodes-without-internet-stand-inside", AwsPlan)
+def nodes_without_internet_stand_inside(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """Who is reached from outside stands in a public subnet, whose way out is the internet (VPC User Guide)."""
+    if spec.network.internet == "none" and all(group.public_address for group in plan.groups):
+        message = "its nodes stand in the internet, where people reach them"
+        yield "cluster.network.internet", f"{message}: add a group `head`, or use `ssm` without `ssh_from`"
+
+
 def _this(network: IPv4Network) -> bool:
     """Whether it is a part of "this network"."""
     return network.subnet_of(IPv4Network("0.0.0.0/8"))

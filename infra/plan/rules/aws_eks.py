@@ -105,6 +105,13 @@ def device_plugins_are_installed_apart(_: AwsSpec, plan: AwsPlan) -> Iterator[Vi
     yield "cluster.eks", f"pods see no GPU before these are in the cluster, which is not done here: {', '.join(charts)}"
 
 
+@rule("eks-tenant-has-gpus", AwsPlan)
+def eks_tenant_has_gpus(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """A tenant's share, queues and jobs are of GPUs: without any it would be left out (infra/plan/aws/eks.py)."""
+    if spec.eks is not None and spec.eks.tenant is not None and not any(group.gpu for group in plan.groups):
+        yield "cluster.eks.tenant", "has no GPUs to share: add a group of them, or leave the tenant out until then"
+
+
 @rule("tenant-is-made-through-the-api", AwsPlan, level="info")
 def tenant_is_made_through_the_api(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Its objects are applied from where `up` runs, by one of the admins (EKS User Guide, Cluster access)."""

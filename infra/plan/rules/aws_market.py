@@ -103,6 +103,14 @@ def reserved_capacity_is_used(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
             )
 
 
+@rule("spot-has-a-cap", AwsPlan)
+def spot_has_a_cap(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """The policy wants one of every pool that spot is bought from (infra/graph/policy/fleets.py); EKS has its own."""
+    for i, group in enumerate(plan.groups):
+        if plan.eks is None and isinstance(group.market, Spot) and group.market.max_price_usd_per_hour is None:
+            yield f"cluster.nodes[{i}].market.max_price", "is missing: name the most USD that a node may cost an hour"
+
+
 @rule("spot-cap-is-below-on-demand", AwsPlan, level="warning")
 def spot_cap_is_below_on_demand(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Without a cap the on-demand price is the limit (EC2 API, SpotMarketOptions MaxPrice)."""
@@ -110,7 +118,7 @@ def spot_cap_is_below_on_demand(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation
         price = on_demand(group.type, plan.region)
         cap = group.market.max_price_usd_per_hour if isinstance(group.market, Spot) else None
         if price is not None and cap is not None and cap > price.on_demand_per_hour:
-            message = f"{cap:g} USD is more than the on-demand price, {price.on_demand_per_hour:g}; leave it out"
+            message = f"{cap:g} USD is more than the on-demand price, {price.on_demand_per_hour:g}; lower it"
             yield f"cluster.nodes[{i}].market.max_price", message
 
 

@@ -87,3 +87,11 @@ def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
         kept = "checkpoints stay on each node's own disk, and go with it"
         yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
+
+
+@rule("eks-storage-is-for-pods", AwsPlan, level="info")
+def eks_storage_is_for_pods(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+    """Nodes of EKS mount nothing: pods do, by the drivers that the stack adds (EKS User Guide, Storage)."""
+    if plan.eks is not None:
+        for i, item in enumerate(plan.storage):
+            yield f"cluster.storage[{i}].mount", f"no node mounts {item.mount}: a pod does, by a volume that names it"

@@ -16,12 +16,19 @@ TORCH_CUDA = 13  # of the locked build
 
 @rule("gpu-has-locked-drivers", RentedPlan)
 def gpu_has_locked_drivers(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
-    """A node runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py)."""
+    """A node runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py).
+
+    A part of a GPU is a virtual one (awslabs/amazon-eks-ami: its boot loads GRID's module for such types)."""
     for i, group in enumerate(plan.groups):
         if group.gpu is None or group.image_has_driver:
             continue
         path, gpu = f"cluster.nodes[{i}].type", catalog.load().gpu(group.gpu)
-        if catalog.load().type(group.type).cpu_arch != "x86_64":
+        kind = catalog.load().type(group.type)
+        if kind.gpu_share < 1:
+            part = f"{kind.gpu_share:g} of a GPU needs NVIDIA's driver for virtual GPUs, of which none is locked"
+            yield path, f"{part}; choose a type with whole ones"
+            continue
+        if kind.cpu_arch != "x86_64":
             yield path, f"{beside_arm64(group.gpu)}; choose a type with x86_64"
             continue
         try:

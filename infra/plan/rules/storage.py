@@ -10,9 +10,10 @@ from infra.plan.rented import RentedPlan
 from infra.plan.rules.registry import Violation, rule
 from infra.spec.cluster import Cluster
 
-# Filesystem Hierarchy Standard 3.0, chapter 3: what a system needs to be one. /srv, /mnt, /media are free.
-SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin",
-          "/sys", "/tmp", "/usr", "/var")  # fmt: skip
+# Filesystem Hierarchy Standard 3.0, chapter 3: what a system needs to be one, the homes with the keys that logins are
+# known by, and /opt with the nodes' own programs. /srv, /mnt, /media are free.
+SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root",
+          "/run", "/sbin", "/sys", "/tmp", "/usr", "/var")  # fmt: skip
 
 
 @rule("mounts-do-not-overlap", Plan)

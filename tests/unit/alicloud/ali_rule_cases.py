@@ -308,6 +308,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[1].type",
         "is documented for",
     ),
+    "ack-tenant-has-gpus": (
+        {**ACK, "nodes": group(SYSTEM, **A10)},
+        {**ACK, "ack": f"{{version: '1.35', tenant: {TENANT}}}", "nodes": f"[{SYSTEM}]"},
+        "error",
+        "ack.tenant",
+        "has no GPUs to share",
+    ),
+    "ack-storage-is-for-pods": (
+        {**ACK, "nodes": group(SYSTEM, **A10)},
+        {**ACK, "nodes": group(SYSTEM, **A10), "storage": DATA},
+        "info",
+        "storage[0].mount",
+        "no node mounts /data",
+    ),
     "ack-tenant-is-made-inside-the-network": (
         {**ACK, "nodes": group(SYSTEM, **A10)},
         {**ACK, "ack": f"{{version: '1.35', tenant: {TENANT}}}", "nodes": group(SYSTEM, **A10)},

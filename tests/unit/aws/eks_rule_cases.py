@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusters import group
+from clusters import BUCKET, group
 from rule_cases import Changes
 
 ADMINS = "admins: ['arn:aws:iam::111122223333:role/ops']"
@@ -87,6 +87,20 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "info",
         "eks",
         "aws-efa-k8s-device-plugin 0.5.30 (at least 0.5.10)",
+    ),
+    "eks-tenant-has-gpus": (
+        eks(f"api_from: [8.8.8.0/24], {TENANT}"),
+        {**eks(f"api_from: [8.8.8.0/24], {TENANT}"), "nodes": f"[{SYSTEM}]"},
+        "error",
+        "eks.tenant",
+        "has no GPUs to share",
+    ),
+    "eks-storage-is-for-pods": (
+        eks(),
+        {**eks(), "storage": f"[{BUCKET}]"},
+        "info",
+        "storage[0].mount",
+        "no node mounts /d",
     ),
     "tenant-is-made-through-the-api": (
         eks(f"api_from: [8.8.8.0/24], {TENANT}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusters import HEAD, KEY, SSH, group
+from clusters import HEAD, KEY, SSH, group, with_head
 
 Changes = Mapping[str, str | None]
 TWO_ZONES = {"zone": None, "zones": "[us-east-1a, us-east-1b]"}
@@ -162,6 +162,13 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "nodes[0].min",
         "a group that shrinks saves nothing",
     ),
+    "spot-has-a-cap": (
+        {"nodes": group(market="{kind: spot, max_price: 21.9}")},
+        {"nodes": group(market="{kind: spot}")},
+        "error",
+        "nodes[0].market.max_price",
+        "is missing: name the most USD",
+    ),
     "spot-cap-is-below-on-demand": (
         {"nodes": group(market="{kind: spot, max_price: 21.9}")},
         {"nodes": group(market="{kind: spot, max_price: 32.77}")},
@@ -218,6 +225,17 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "error",
         "access.ssh_from",
         "61 ingress rules for a; a security group has 60",
+    ),
+    "nodes-without-internet-stand-inside": (
+        {"network": "{cidr: 10.40.0.0/16, internet: none}", "access": SSH, "nodes": with_head(fabric="none")},
+        {
+            "network": "{cidr: 10.40.0.0/16, internet: none}",
+            "access": SSH,
+            "nodes": group(type="g6.xlarge", fabric="none"),
+        },
+        "error",
+        "network.internet",
+        "its nodes stand in the internet",
     ),
     "nodes-can-fetch-what-they-need": (
         {},

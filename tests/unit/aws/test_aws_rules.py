@@ -125,3 +125,9 @@ def test_one_run_reports_every_failure(aws: Project) -> None:
         "type-is-sold-this-way",
         "somebody-can-log-in",
     }
+
+
+def test_a_part_of_a_gpu_has_no_locked_driver(aws: Project) -> None:
+    found = {each.rule: each.message for each in aws.plan(nodes=group(type="g6f.xlarge", fabric="none")).errors}
+
+    assert found["gpu-has-locked-drivers"].startswith("0.125 of a GPU needs NVIDIA's driver for virtual GPUs")

@@ -102,6 +102,13 @@ def test_a_group_cannot_have_a_name_that_every_inventory_has(project: Project, n
     assert finding.message == f"'{name}' is a group that every inventory has already"
 
 
+@pytest.mark.parametrize("mount", ["/home", "/home/ubuntu", "/opt", "/opt/gpufleet"])
+def test_a_mount_hides_neither_the_keys_of_logins_nor_the_nodes_own_programs(project: Project, mount: str) -> None:
+    hiding = f"storage: [{{name: d, kind: folder, mount: {mount}}}]"
+
+    assert [each.rule for each in decide(project.load(PROCESS + hiding)).errors] == ["mounts-hide-no-system-folder"]
+
+
 def test_two_storages_cannot_have_one_mount(project: Project) -> None:
     twice = "storage: [{name: d, kind: folder, mount: /data}, {name: e, kind: folder, mount: /data}]"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.volumes import BadVolume, VolumeNeed, data_volumes, root_volume, scratch
+from infra.plan.volumes import BadVolume, VolumeNeed, root_volume, scratch
 
 
 def root(size_gib: int = 200, *, iops: int | None = None, mib_per_second: int | None = None, image_gib: int = 8):
@@ -83,17 +83,6 @@ def test_a_volume_that_ebs_does_not_make_is_refused(size: int, iops: int, speed:
 def test_a_root_volume_smaller_than_its_image_is_refused() -> None:
     with pytest.raises(BadVolume, match="cannot hold the machine image, which has 75 GiB"):
         root(50, image_gib=75)
-
-
-def test_data_volumes_have_the_device_names_that_ec2_recommends() -> None:
-    volumes = data_volumes([VolumeNeed(size_gib=100)] * 11)
-
-    assert [volume.device for volume in volumes] == [f"/dev/sd{letter}" for letter in "fghijklmnop"]
-
-
-def test_more_data_volumes_than_device_names_are_refused() -> None:
-    with pytest.raises(BadVolume, match="12 data volumes are asked for; a node has device names for 11"):
-        data_volumes([VolumeNeed(size_gib=100)] * 12)
 
 
 def test_many_local_disks_are_one_stripe() -> None:
