@@ -144,7 +144,7 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     while_running = gpufleet.json("status", STACK)["run"]
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
-    out = gpufleet.root / ".gpufleet" / "local" / STACK / "storage" / "data" / "runs" / "rehearsal-1"
+    out = gpufleet.root / ".gpufleet" / "local" / STACK / "storage" / "data" / "runs" / (run / "place").read_text()
     saved = newest_checkpoint(out)
     assert saved is not None
     steps = saved + 20  # what was told last may lie before it

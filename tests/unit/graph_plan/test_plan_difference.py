@@ -158,7 +158,7 @@ def test_findings_that_appeared_and_that_went_are_told() -> None:
 
 
 def test_a_refused_plan_removes_nothing() -> None:
-    refused = document() | {"resources": []}
+    refused = document() | {"resources": [], "findings": [{"level": "error", "rule": "r", "path": "p", "message": "m"}]}
 
     assert "not compared" in told(document(row("a")), refused)
     assert diff.difference(document(row("a")), refused)["resources"] == []
