@@ -52,7 +52,7 @@ def train(
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)
-    again = f"`gpufleet train {job} --stack {stack}`"
+    again = _command(job, stack, overrides, group)
     with run.following(), rendezvous.store(whole, len(told.nodes)) as store:
         files = {node.name: _ship(told, node, run, text) for node in told.nodes}
         workers = [
@@ -82,7 +82,8 @@ def _submitted(
     group: the first one or None, since the runtime of TrainJobs, which `up` leaves there, is of that one alone.
     """
     from infra.plan.kubernetes import KubernetesPlan
-    from ops.kubernetes import Submission, connected
+    from ops.kubernetes import connected
+    from ops.submission import Submission
 
     decided = cluster.decide(cluster.read(project, stack))
     if not isinstance(decided, KubernetesPlan):
@@ -100,11 +101,17 @@ def _submitted(
         except KeyboardInterrupt:
             on_event({"event": "stopping"})
             submission.stop()
-            again = f"`gpufleet train {job} --stack {stack}`"
+            again = _command(job, stack, overrides, group)
             raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
     told = {key: value for key, value in result.items() if key != "event"}
     atomic.write(run.result, json.dumps(told, indent=1).encode())
     return Outcome(run, resumed, told)
+
+
+def _command(job: str, stack: str, overrides: list[str], group: str | None) -> str:
+    """What a person types to go on: without its settings a run would be another one."""
+    more = [part for setting in overrides for part in ("--set", setting)] + (["--group", group] if group else [])
+    return f"`{shlex.join(['gpufleet', 'train', job, '--stack', stack, *more])}`"
 
 
 def working(told: Handover, group: str | None = None) -> Handover:

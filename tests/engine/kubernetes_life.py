@@ -19,8 +19,9 @@ from kubernetes_cluster.control_plane import ControlPlane
 from infra.plan import decide
 from infra.plan.kubernetes import KubernetesPlan
 from infra.spec import load
-from ops.kubernetes import Submission, connected
+from ops.kubernetes import connected
 from ops.runs import Run
+from ops.submission import Submission
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "k8s"

@@ -22,10 +22,10 @@ from infra.graph import render
 from infra.plan.kubernetes import jobs
 from ops import clouds, status
 from ops.failure import Failure
-from ops.kubernetes import KINDS
 from ops.phases import Phase
 from ops.project import Project
 from ops.runs import Run
+from ops.submission import KINDS
 
 pytestmark = [
     pytest.mark.skipif(

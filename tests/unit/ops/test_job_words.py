@@ -16,8 +16,8 @@ from infra.plan.kubernetes import KubernetesPlan
 from infra.spec import load
 from ops.crew import Event, Worker, as_event
 from ops.failure import Failure
-from ops.kubernetes import Submission
 from ops.runs import Run
+from ops.submission import Submission
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
