@@ -1,8 +1,8 @@
 """The disks of a node: encrypted gp3 volumes that die with it, and its local disks striped into scratch space.
 
 Sources: Amazon EBS User Guide, "General Purpose SSD volumes" with the limits of September 2025 (AWS What's New, "Amazon
-EBS increases size and provisioned performance of gp3 volumes"); EC2 User Guide, "Instance
-store volumes" (gone with the instance; NVMe ones are encrypted by the hardware) and "RAID configuration"; mdadm(8).
+EBS increases size and provisioned performance of gp3 volumes"); EC2 User Guide, "Instance store volumes" (gone with the
+instance; NVMe ones are encrypted by the hardware) and "RAID configuration"; mdadm(8).
 """
 
 from __future__ import annotations
