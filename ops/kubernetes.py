@@ -19,7 +19,6 @@ from ops import clouds, recovery
 from ops.clouds import Discovered
 from ops.failure import Failure
 from ops.nodes import NodeState
-from ops.phases import Phase
 from ops.recovery import State
 
 ANSWER_SECONDS = 10.0
@@ -55,7 +54,10 @@ class Cloud(clouds.Cloud):
         raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
 
     def strays(self, state: State) -> list[str]:
-        """The tenant's namespace, when the state does not know it; one that is on its way out is none."""
+        """The tenant's namespace, when the state does not know it; one that is on its way out is none.
+
+        It is told and left alone: a tenant of that name may be somebody else's, whose state lies elsewhere.
+        """
         space = self.plan.tenant.namespace
         if space in recovery.everything(state):
             return []
@@ -64,16 +66,8 @@ class Cloud(clouds.Cloud):
             found: list[Any] = api.list_namespace(label_selector=mine, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
             raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
-        return [f"namespace {space}, with all that is in it" for each in found if not each.metadata.deletion_timestamp]
-
-    def clear(self, state: State, phase: Phase) -> list[str]:
-        if strays := self.strays(state):
-            phase.say(f"deleting {strays[0]}")
-            try:
-                client.CoreV1Api(connected(self.plan)).delete_namespace(self.plan.tenant.namespace)
-            except (ApiException, HTTPError) as error:
-                raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
-        return strays
+        remedy = f"`{kubectl(self.plan)} delete namespace {space}` takes it away with all that is in it"
+        return [f"namespace {space}: {remedy}" for each in found if not each.metadata.deletion_timestamp]
 
 
 def connected(plan: KubernetesPlan) -> client.ApiClient:
@@ -83,6 +77,11 @@ def connected(plan: KubernetesPlan) -> client.ApiClient:
         return config.new_client_from_config(str(Path(access.kubeconfig).expanduser()), access.context)
     except (config.ConfigException, OSError) as error:
         raise Failure(f"{access.kubeconfig}: {error}") from None
+
+
+def kubectl(plan: KubernetesPlan) -> str:
+    """How a command begins that a person types for this cluster."""
+    return f"kubectl --kubeconfig {plan.access.kubeconfig} --context {plan.access.context}"
 
 
 def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:

@@ -28,12 +28,8 @@ class Run:
 
     @property
     def place(self) -> str:
-        """What the run is called on the nodes: every computer counts from 1, and their storage may be the same."""
-        mark = self.folder / "place"
-        if not mark.is_file():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.write(mark, f"{self.name}-{secrets.token_hex(4)}".encode())
-        return mark.read_text()
+        """What a run is called on the nodes, once it was followed: others may count from 1 on the same storage."""
+        return self._place.read_text()
 
     @property
     def result(self) -> Path:
@@ -52,14 +48,20 @@ class Run:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Marks the run as followed by this process, which is what makes its state `running`."""
+        """Marks the run as followed by this process, which is what makes its state `running`; gives it its place."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._place.is_file():
+            atomic.write(self._place, f"{self.name}-{secrets.token_hex(4)}".encode())
         mark = self.folder / "pid"
         atomic.write(mark, str(os.getpid()).encode())
         try:
             yield
         finally:
             mark.unlink()
+
+    @property
+    def _place(self) -> Path:
+        return self.folder / "place"
 
     def _followed(self) -> bool:
         mark = self.folder / "pid"

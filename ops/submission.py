@@ -20,7 +20,7 @@ from infra.plan.kubernetes.jobs import objects
 from infra.plan.kubernetes.tenant import JOB_LABEL
 from ops.crew import Event, as_event
 from ops.failure import Failure
-from ops.kubernetes import words_of
+from ops.kubernetes import kubectl, words_of
 from ops.runs import Run
 
 MANAGER = "gpufleet"
@@ -171,9 +171,8 @@ class Submission:
     @property
     def _by_hand(self) -> str:
         """What a person types to take the job away."""
-        access, kind = self.plan.access, self.plan.tenant.form
-        by = f"kubectl --kubeconfig {access.kubeconfig} --context {access.context} -n {self.plan.tenant.namespace}"
-        return f"`{by} delete {kind} {self.run.name}`"
+        tenant = self.plan.tenant
+        return f"`{kubectl(self.plan)} -n {tenant.namespace} delete {tenant.form} {self.run.name}`"
 
     @property
     def _core(self) -> client.CoreV1Api:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 import pytest
-from ali_clusters import Project, cluster, group
-from ali_rule_cases import A10, ACK, POOL, SYSTEM, TWO_ZONES
+from ack_rule_cases import ACK
+from ali_clusters import SYSTEM, Project, cluster, group
+from ali_rule_cases import A10, POOL, TWO_ZONES
 from rendered import render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from infra.clouds.alicloud.ack import newest

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from ack_rule_cases import CASES as ACK_CASES
 from ali_clusters import SSH, Project, cluster, group
-from ali_rule_cases import A10, CASES, mixed
+from ali_rule_cases import A10, mixed
+from ali_rule_cases import CASES as ECS_CASES
 
 from infra.plan import decide
 from infra.plan.alicloud import AlicloudPlan
@@ -14,6 +16,7 @@ from infra.plan.plan import Plan
 from infra.plan.refusals import RULES as REFUSALS
 from infra.plan.rules import every
 
+CASES = {**ECS_CASES, **ACK_CASES}
 ALWAYS = {"items-have-a-price", "down-leaves-something"}  # the tables hold nodes' prices alone, and a key stays
 UNASKED = {"volume-exists"}  # the stack file's own types refuse a disk that ESSD does not make
 OF_THE_FILE = {"stack-name-fits-what-it-names"}  # its name, which is no key of it

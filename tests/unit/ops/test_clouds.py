@@ -12,19 +12,23 @@ from infra.clouds.local import sweep
 from infra.clouds.local.failure import LocalError
 from infra.plan import decide
 from infra.spec import load
-from ops import clouds
+from ops import clouds, up
 from ops.failure import Failure
 from ops.phases import Phase, Phases
 from ops.project import Project
 from ops.recovery import EMPTY
-from ops.up import up
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 QUIET = Phases(Console(), quiet=True)
 
 
-def agreed(_: object) -> bool:
-    raise AssertionError("nobody is asked about what cannot be done")
+def agreed(*_: object) -> bool:
+    raise AssertionError("nobody is asked about what cannot be done, and nothing is made")
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(up, "Engine", agreed)
 
 
 @pytest.mark.parametrize("home", clouds.HOMES.values())
@@ -35,10 +39,11 @@ def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(home: str) -> Non
     assert "renewable" in vars(found)
 
 
+@pytest.mark.usefixtures("no_engine")
 @pytest.mark.parametrize("stack", ["local", "onprem-ib", "k8s-a100", "aliyun-a100"])
 def test_renewing_what_nobody_bought_is_refused_in_one_line(stack: str) -> None:
     with pytest.raises(Failure, match=r"^--renew trainer: .+$") as refused:
-        up(Project(REPOSITORY), stack, QUIET, agreed, renew=["trainer"])
+        up.up(Project(REPOSITORY), stack, QUIET, agreed, renew=["trainer"])
 
     assert refused.value.code == 2
 
@@ -57,4 +62,4 @@ def test_what_keeps_a_site_from_going_is_one_line(monkeypatch: pytest.MonkeyPatc
 
 def test_one_group_that_cannot_be_renewed_keeps_all_as_they_are() -> None:
     with pytest.raises(Failure, match=r"^--renew typo: is no group .+ has trainer$"):
-        up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])
+        up.up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])

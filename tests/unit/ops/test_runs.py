@@ -60,10 +60,17 @@ def test_the_run_of_another_job_is_not_resumed(project: Project) -> None:
 
 def test_runs_of_two_computers_have_their_own_places_on_the_nodes(project: Project, tmp_path: Path) -> None:
     one, other = (runs.choose(Project(folder), "local", "mnist")[0] for folder in (project.root, tmp_path / "other"))
+    for run in (one, other):
+        with run.following():
+            pass
+    place = one.place
+
+    resumed, _ = runs.choose(project, "local", "mnist")
+    with resumed.following():
+        pass
 
     assert one.name == other.name == "mnist-1"
-    assert one.place != other.place
-    assert runs.choose(project, "local", "mnist")[0].place == one.place
+    assert (resumed.place, other.place != place) == (place, True)
 
 
 def test_a_followed_run_is_running_and_no_longer_when_left(project: Project) -> None:

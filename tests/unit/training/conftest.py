@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from forked import get_ready_to_fork, on_ranks, small_job
 from training.checkpoint import remote
 from training.checkpoint.store import Store
 from training.config import Job
+from training.data import fetch
 
 PART = 5 * 2**20  # the least that S3 takes
 
@@ -74,3 +77,26 @@ def saved(tmp_path: Path) -> Path:
     """A checkpoint of three parts."""
     tensors = {"w": torch.arange(3 * 2**20, dtype=torch.float32)}
     return Store(tmp_path / "here").save(7, tensors, {"world_size": 1})
+
+
+def archive(files: dict[str, str]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, dict[str, str]], None]:
+    """`carried("sotu", {name: text})`: the set is there, with these files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def put(name: str, files: dict[str, str]) -> None:
+        path = fetch.place(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(archive(files))
+
+    return put

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,36 +16,12 @@ import tokenizers
 import torch
 
 from training import data
-from training.config import Job, JobError
-from training.data import books, cache, fetch, spam, tokens
+from training.config import Job
+from training.data import books, cache, spam, tokens
 from training.data.augment import Draw
 from training.data.batches import Batches
 from training.data.images import DataError
 from training.data.text import Documents, Running, TextSet
-from training.loop import train
-
-
-def archive(files: dict[str, str]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"package/{name}")
-            entry.size = len(text.encode())
-            tar.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
-
-
-@pytest.fixture
-def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, dict[str, str]], None]:
-    """`carried("sotu", {name: text})`: the set is there, with these files."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def put(name: str, files: dict[str, str]) -> None:
-        path = fetch.place(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(archive(files))
-
-    return put
 
 
 def test_addresses_since_2001_are_held_out(carried: Callable):
@@ -249,49 +223,6 @@ def test_a_batch_of_empty_documents_is_padding():
     found = TextSet(train=empty, held_out=empty, vocabulary=4, length=40, classes=2)
 
     assert found.evaluation(np.arange(2))[0].shape == (2, 16)
-
-
-def test_the_recipe_of_a_run_knows_what_its_tokens_were_made_by(
-    carried: Callable, small: Callable[..., Job], tmp_path: Path
-):
-    def tokenizer(*keys: str) -> str:
-        table = ", ".join(("kind='spam', length=8, global_batch=4", *keys))
-        job = small(f"data={{{table}}}", "model={kind='text-encoder'}")
-        return data.recipe(job, data.read(job))["data.tokenizer"]
-
-    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {n}") for n in range(9)})
-    for name, text in {"one": "an offer", "moved": "an offer", "other": "nobody makes"}.items():
-        tokens.wordpiece([text] * 9, 60).save(str(tmp_path / name))
-    one, moved, other = (tokenizer(f"tokenizer='{tmp_path / name}'") for name in ("one", "moved", "other"))
-
-    assert one == moved
-    assert len({one, other, tokenizer(), tokenizer("vocabulary=600")}) == 3  # so few texts have fewer pieces than 512
-
-
-def test_a_run_under_another_tokenizer_is_refused(carried: Callable, small: Callable[..., Job], tmp_path: Path):
-    carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
-    path = tmp_path / "tokenizer.json"
-    job = small(
-        f"data={{kind='spam', length=8, global_batch=4, tokenizer='{path}'}}",
-        "model={kind='text-encoder', width=8}",
-        "steps=2",
-    )
-    tokens.wordpiece(["an offer"] * 9, 60).save(str(path))
-    train(job)
-    tokens.wordpiece(["nobody makes"] * 9, 60).save(str(path))
-
-    with pytest.raises(JobError, match=r"data\.tokenizer: .* was trained with '\w{64}', not '\w{64}'; set another out"):
-        train(job)
-
-
-def test_byte_pairs_are_part_of_a_recipe_too(monkeypatch: pytest.MonkeyPatch, small: Callable[..., Job]):
-    monkeypatch.setattr(books, "novel", lambda: ("the whale " * 99, "the sea " * 99))
-    table = "data={{kind='text', source='moby-dick', length=8, global_batch=4, tokens='{}', vocabulary=512}}"
-    made = [data.load(small(table.format(kind), "model={kind='gpt'}")) for kind in ("bpe", "bytes")]
-
-    assert isinstance(made[0], TextSet)
-    assert isinstance(made[1], TextSet)
-    assert (len(made[0].tokenizer or ""), made[1].tokenizer) == (64, None)
 
 
 @pytest.mark.parametrize(
