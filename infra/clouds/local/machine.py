@@ -15,7 +15,7 @@ from pathlib import Path
 
 from infra.clouds.local import base, processes, site, sweep, wire
 from infra.clouds.local.failure import LocalError, run
-from infra.clouds.local.process import answers, sshd_options, wait_for_server
+from infra.clouds.local.process import LIMITS, answers, sshd_options, wait_for_server
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
 
 TOOLS = {"systemd-nspawn": "systemd-container", "ip": "iproute2", "ssh": "openssh-client", "setpriv": "util-linux"}
@@ -43,8 +43,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin no
 UseDNS no
-MaxStartups 100
-MaxSessions 64
+{limits}
 """
 
 
@@ -139,7 +138,7 @@ def _furnish(spec: NodeSpec, root: Path) -> None:
     _write(root / "etc/machine-id", f"{uuid.uuid4().hex}\n")
     _write(root / "etc/resolv.conf", "")
     _write(root / "etc/apt/sources.list", "")
-    server = SSHD.format(port=spec.port) + sshd_options(root / "usr/sbin/sshd")
+    server = SSHD.format(port=spec.port, limits=LIMITS) + sshd_options(root / "usr/sbin/sshd")
     _write(root / "etc/ssh/sshd_config.d/gpufleet.conf", server)
     for part, mode in (("host_key", 0o600), ("host_key.pub", 0o644)):
         _write(root / "etc/ssh" / part.replace("host", "ssh_host_ed25519"), (spec.service / part).read_text(), mode)

@@ -40,12 +40,17 @@ PermitUserRC no
 PrintMotd no
 PrintLastLog no
 UseDNS no
-MaxStartups 100
-MaxSessions 64
+{limits}
 SetEnv "HOME={home}" "GPUFLEET_NODE={mark}"
 Subsystem sftp {sftp}
 ForceCommand {enter}
 """
+
+# Any program of this computer may connect. Those that never log in are dropped soon, and the room that they take is
+# wider than what a few hundred of them fill (sshd_config(5)).
+LIMITS = """LoginGraceTime 20
+MaxStartups 1000
+MaxSessions 64"""
 
 ENTER = """#!/bin/sh
 # Every session of this node starts here: at the node's home, whatever the login's own home is.
@@ -139,6 +144,7 @@ def _config(spec: NodeSpec) -> str:
         home=f"{place}/home",
         mark=f"{place}/",
         sftp=_sftp(),
+        limits=LIMITS,
         enter=shlex.quote(str(service / "enter")),
     )
 
