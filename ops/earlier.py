@@ -21,7 +21,13 @@ from ops.failure import Failure
 from ops.project import Project
 
 Document = dict[str, Any]
-NOTHING: Document = {"resources": [], "findings": [], "cost": {"hourly": 0.0, "hourly_max": 0.0, "items": []}}
+NOTHING: Document = {
+    "resources": [],
+    "findings": [],
+    "cost": {"hourly": 0.0, "hourly_max": 0.0, "items": []},
+    "commands": [],
+    "decisions": {},
+}
 
 
 class _Row(BaseModel):
@@ -47,6 +53,12 @@ class _Cost(BaseModel):
     items: list[_Item]
 
 
+class _Command(BaseModel):
+    where: str
+    when: str
+    argv: list[str]
+
+
 class _Saved(BaseModel):
     """What a plan must have to be held against another; it may have more."""
 
@@ -54,6 +66,8 @@ class _Saved(BaseModel):
     resources: list[_Row]
     findings: list[dict[str, str]]
     cost: _Cost
+    commands: list[_Command] = []
+    decisions: dict[str, Any] = {}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from infra.plan import decide, described
 from infra.plan.plan import HOURS_PER_MONTH, Cost, Plan
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
+from infra.spec.shown import printable
 from infra.uncollected import uncollected
 from ops import cluster
 from ops.failure import Failure
 from ops.project import Project
+
+RUNS = {"this computer": "runs here", "nodes as root": "runs as root"}  # by where a command runs
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,15 @@ def text(planned: Planned) -> str:
         return diff.text(document)
     rows = [
         *decided.rows,
+        *(
+            (RUNS[command["where"]], f"{command['when']}: {shlex.join(command['argv'])}")
+            for command in document["commands"]
+        ),
         *((finding["level"], finding_line(planned, finding)) for finding in document["findings"]),
         ("price", price_line(decided.cost)),
         ("month", month_line(decided.cost, planned.file.spec.budget)),
     ]
-    lines = [decided.headline, "", *(f"  {name:<12} {value}" for name, value in rows if value)]
+    lines = [printable(decided.headline), "", *(f"  {name:<12} {printable(value)}" for name, value in rows if value)]
     count = sum(row["custom"] for row in document["resources"])  # components are names for what is in them
     picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
     return "\n".join([*lines, f"  {count} resources · nothing created · {picture}"])

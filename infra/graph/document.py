@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from infra.graph import policy
+from infra.graph.boot import boot_commands
 from infra.graph.record import SECRET, UNKNOWN, Graph, Node, render
 from infra.plan import decide
 from infra.spec import load
 
+ELSEWHERE = ("stack", "cloud", "region", "cost", "findings")  # keys of the plan that the document has itself
 PICKLE = "__provider"  # a dynamic resource carries its own code, which says nothing about the resource
 
 
@@ -18,7 +20,8 @@ def plan_document(root: Path, stack: str) -> dict[str, Any]:
     """What `gpufleet plan STACK --json` prints. A plan with error findings declares nothing: its resources are empty.
 
     Findings are those of the decision, whose paths are keys of the stack file, and those of the policy over what would
-    be declared, whose paths are inputs of resources.
+    be declared, whose paths are inputs of resources. Commands are all that will run on this computer, and on nodes as
+    root; decisions are the plan itself, which has more to say than few resources can.
 
     Raises SpecError for a stack file that is wrong, and what the program raises.
     """
@@ -35,6 +38,8 @@ def plan_document(root: Path, stack: str) -> dict[str, Any]:
         "outputs": _plain(graph.outputs),
         "findings": [finding.to_json() for finding in (*plan.findings, *violations)],
         "cost": plan.cost.to_json(),
+        "commands": [command.to_json() for command in (*plan.commands, *boot_commands(rows))],
+        "decisions": {key: value for key, value in plan.to_json().items() if key not in ELSEWHERE},
     }
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Literal
 
-from infra.plan.plan import AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
+from infra.plan.commands import SSH_CALLERS, CommandPlan, as_root, here
+from infra.plan.plan import PLAYBOOK, AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
 from infra.plan.volumes import RAID_CHUNK_KIB
 from infra.spec import machines as spec
 
@@ -118,6 +119,25 @@ class MachinesPlan(Plan):
     @property
     def nodes(self) -> tuple[MachinePlan, ...]:
         return tuple(node for group in self.groups for node in group.nodes)
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        power, access = self.power, self.access
+        return (
+            *((here("up, for each host that does not answer", *power.wake),) if power.wake else ()),
+            *((here("down, for each host", *power.sleep),) if power.sleep else ()),
+            here(f"{SSH_CALLERS}, on every host", "ssh", "-i", access.key_file, f"{access.user}@${{address}}"),
+            as_root(*PLAYBOOK),
+            *(
+                as_root(
+                    f"up, empty disks of {group.name}", f"mkfs.{disks.file_system}", "-L", disks.name, *disks.devices
+                )
+                for group in self.groups
+                for disks in group.disks
+            ),
+            *((as_root("up, train", self.python),) if self.python else ()),
+            *super().commands,
+        )
 
 
 def decide(stack: str, asked: spec.MachinesSpec) -> MachinesPlan:

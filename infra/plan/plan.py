@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from infra.plan.commands import CommandPlan, as_root, here, mounts
 from infra.plan.volumes import Scratch
 
+PLAYBOOK = ("up, on every node", "ansible-playbook", "playbooks/gpu_node.yml")
 HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
 
 
@@ -246,6 +248,12 @@ class Plan:
         )
 
     @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        """What runs on this computer and on nodes as root; boot scripts stand in the rendered resources alone."""
+        named = ((storage.name, storage.mount, storage.client, storage.options) for storage in self.storage)
+        return tuple(command for storage in named for command in mounts(*storage))
+
+    @property
     def remains(self) -> tuple[str, ...]:
         """What `down` leaves behind by design."""
         return ()
@@ -274,6 +282,12 @@ class LocalPlan(Plan):
     @property
     def place(self) -> str:
         return f"this computer, isolation {self.isolation}"
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        if self.isolation == "process":  # its nodes are processes of the caller
+            return (here("up, for each node", "sshd", "-f", "${config}"), here(*PLAYBOOK))
+        return (here("up, for each node", "systemd-nspawn", "--boot", "${node}"), as_root(*PLAYBOOK))
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
 from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, Name, Port, like
 
+COMMAND_LENGTH = 500  # characters of a command: whoever reviews it reads it whole
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
 
@@ -34,6 +35,18 @@ def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
+def _shown_whole(words: tuple[str, ...]) -> tuple[str, ...]:
+    if mistakes := [
+        ((i,), f"{quoted(word)} has characters that no review shows")
+        for i, word in enumerate(words)
+        if not word.isprintable()
+    ]:
+        raise Contradiction(mistakes)
+    if (length := sum(map(len, words))) > COMMAND_LENGTH:
+        raise ValueError(f"has {length} characters, of which a review shows {COMMAND_LENGTH}: put it into a script")
+    return words
+
+
 HostKey = Annotated[str, AfterValidator(checked_public_key)]
 Hca = Annotated[str, AfterValidator(like(r"[a-z][a-z0-9_]{0,30}", "RDMA device such as mlx5_0"))]
 Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
@@ -45,7 +58,9 @@ Devices = Annotated[
 Label = Annotated[Name, AfterValidator(like(r".{1,12}", "label of XFS, which has up to 12 characters"))]  # mkfs.xfs(8)
 Gbits = Annotated[int, Strict(), Field(ge=1, le=1600)]
 PartitionKey = Annotated[str, AfterValidator(_partition_key)]
-Command = Annotated[tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret)]
+Command = Annotated[
+    tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret), AfterValidator(_shown_whole)
+]
 
 
 class Partition(Section):

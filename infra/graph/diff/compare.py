@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.graph.diff.decisions import command_findings, decision_changes
 from infra.graph.diff.replacement import carried_along, replaces
 from infra.graph.diff.values import changes
 from infra.plan.plan import HOURS_PER_MONTH
@@ -21,18 +22,28 @@ def difference(before: Document, after: Document) -> dict[str, Any]:
     resources: those that do not stay as they are, with `action` (add, change, replace, remove), `concern` (the part of
     the cluster that declares it) and `changes`, a row for each input that differs: path, before, after, replaces. None
     are compared where one side was refused, and so declares nothing; of a stack that was not there yet all is added.
-    unchanged: how many stay.
+    unchanged: how many stay. decisions: the rows of `decision_changes`, not compared with an earlier plan of a version
+    that has none (`decisions_compared`): then every command is new. A command that is new or another one is a finding.
     """
     compared = all(side["resources"] or not side["findings"] for side in (before, after))
     rows = list(_resources(before["resources"], after["resources"])) if compared else []
+    decided = "decisions" in before
+    decisions = decision_changes(
+        before if decided else {}, after if decided else {"commands": after.get("commands", [])}, with_boot=compared
+    )
     kept = sum(row["custom"] for row in after["resources"]) - sum(row["action"] != "remove" for row in rows)
     return {
         "compared": compared,
         "resources": sorted(rows, key=lambda row: (row["concern"], row["type"], row["name"])),
         "unchanged": kept if compared else 0,
+        "decisions_compared": decided,
+        "decisions": decisions,
         "cost": _cost(before["cost"], after["cost"]),
         "findings": {
-            "new": [finding for finding in after["findings"] if finding not in before["findings"]],
+            "new": [
+                *command_findings(decisions),
+                *(finding for finding in after["findings"] if finding not in before["findings"]),
+            ],
             "gone": [finding for finding in before["findings"] if finding not in after["findings"]],
         },
     }

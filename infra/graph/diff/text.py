@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from infra.spec.shown import printable
+
 MARKS = {"add": "+", "change": "~", "replace": "!", "remove": "-"}
 WORDS = {"add": "added", "change": "changed", "replace": "replaced", "remove": "removed"}
+SECURITY = "security: who gets in, what runs, what is bought"  # comes first
 SHOWN = 12  # changes of one resource that a person reads; --json has them all
 LONGEST, CONTEXT = 48, 12  # characters of a value, and those before and after what differs in a longer one
 
@@ -21,14 +24,40 @@ def text(document: Mapping[str, Any]) -> str:
     told = document["difference"]
     actions = [row["action"] for row in told["resources"]]
     counts = [f"{actions.count(action)} {word}" for action, word in WORDS.items() if action in actions]
-    head = f"{document['stack']} against {document['against']}: "
+    decisions = told["decisions"]
     if not told["compared"]:
-        lines = [head + "resources are not compared, since one of the two plans is refused and declares none"]
+        head = "resources are not compared, since one of the two plans is refused and declares none"
     else:
-        lines = [head + ", ".join([*(counts or ["no resource differs"]), f"{told['unchanged']} unchanged"])]
+        same = ["no resource differs"] if told["decisions_compared"] and not decisions else []
+        head = ", ".join([*(counts or same), f"{told['unchanged']} unchanged"])
+    if decisions:
+        number = sum(row["security"] for row in decisions)
+        head += f" · {len(decisions)} decision{'s' if len(decisions) > 1 else ''} changed, {number} of security"
+    lines = [f"{document['stack']} against {document['against']}: {head}"]
+    if not told["decisions_compared"]:
+        lines += ["", "  decisions are not compared, since the earlier plan's version has none; every command is shown"]
+    lines += _decisions(decisions)
     for concern, rows in groupby(told["resources"], key=lambda row: row["concern"]):
         lines += ["", f"  {concern}", *(line for row in rows for line in _resource(row))]
-    return "\n".join([*lines, "", *_prices(told["cost"]), *_findings(told["findings"])])
+    lines += ["", *_prices(told["cost"]), *_findings(told["findings"])]
+    return "\n".join(map(printable, lines))
+
+
+def _decisions(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Those of security whole, before all else; of the others as many as a person reads."""
+    security, others = ([row for row in rows if row["security"] is wanted] for wanted in (True, False))
+    if security:
+        yield from ("", f"  {SECURITY}", *(_decision(row, whole) for row in security))
+    if others:
+        yield from ("", "  decisions", *(_decision(row, shown) for row in others[:SHOWN]))
+        if (more := len(others) - SHOWN) > 0:
+            yield f"        … {more} more with --json"
+
+
+def _decision(row: Mapping[str, Any], value: Callable[[Any], str]) -> str:
+    mark = MARKS["remove" if "after" not in row else "add" if "before" not in row else "change"]
+    sides = (value(row[side]) for side in ("before", "after") if side in row)
+    return f"{mark}   {row['path']}: {' → '.join(sides)}"
 
 
 def _resource(row: Mapping[str, Any]) -> Iterator[str]:
@@ -77,6 +106,11 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
+def whole(value: Any) -> str:
+    """A value in one line, however long."""
+    return _plain(value)
+
+
 def shown(value: Any) -> str:
     """A value in one line of bounded length."""
     return _cut(_plain(value))
@@ -84,7 +118,7 @@ def shown(value: Any) -> str:
 
 def _plain(value: Any) -> str:
     """Without quotation marks around a text; what would break the line or steer a terminal is escaped."""
-    written = json.dumps(value, ensure_ascii=False)
+    written = printable(json.dumps(value, ensure_ascii=False))
     return written[1:-1].replace('\\"', '"') if isinstance(value, str) else written
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from infra.plan.alicloud import AlicloudPlan, VSwitchPlan
 from infra.plan.aws import AwsPlan
 from infra.plan.aws.plan import SubnetPlan
-from infra.plan.plan import Cost, GroupPlan, Plan
+from infra.plan.plan import GroupPlan, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def plain(plan: Plan) -> Scene:
         outside=tuple(
             Note(title=f"{storage.kind} {storage.name}", lines=(f"→ {storage.mount}",)) for storage in plan.storage
         ),
-        footer=footer(plan.cost),
+        footer=footer(plan),
     )
 
 
@@ -108,7 +108,7 @@ def of_zones(
         bands=tuple(bands),
         entrances=tuple(entrances),
         outside=tuple(outside),
-        footer=footer(plan.cost),
+        footer=footer(plan),
     )
 
 
@@ -140,9 +140,11 @@ def price(plan: Plan) -> tuple[str, str]:
     return f"{cost.hourly:,.2f} {cost.currency}/h", " · ".join(filter(None, parts))
 
 
-def footer(cost: Cost) -> tuple[str, ...]:
-    """What the price is made of, and what it leaves out."""
+def footer(plan: Plan) -> tuple[str, ...]:
+    """What the price is made of, what it leaves out, and what the stack runs on this computer and as root."""
+    cost = plan.cost
     priced = [f"{name} {usd:,.2f}" for name, usd in cost.shares.items()]
     sums = f"price: {' + '.join(priced)} = {cost.hourly:,.2f} {cost.currency}/h" if len(priced) > 1 else ""
     left_out = f"not in the price: {' · '.join(cost.missing)}" if cost.missing else ""
-    return tuple(filter(None, [sums, left_out]))
+    runs = (f"runs on {command.where}: {command.summary}" for command in plan.commands)
+    return tuple(filter(None, [sums, left_out, *runs]))

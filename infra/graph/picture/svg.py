@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from html import escape
 
+from infra.spec.shown import printable
+
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .muted { fill: #59636e } .strong { font-weight: 600 } .ways { stroke: #59636e; fill: none; stroke-width: 1.5 }
@@ -96,7 +98,7 @@ class Canvas:
     ) -> None:
         """y: of the baseline. end: x is where it ends."""
         kinds = " ".join(filter(None, [kind, "strong" if strong else ""]))
-        kept = escape(cut(text, room, size, strong=strong), quote=False)
+        kept = escape(cut(printable(text), room, size, strong=strong), quote=False)
         looks = (f' class="{kinds}"' if kinds else "") + (' text-anchor="end"' if end else "")
         self.shapes.append(f'<text x="{x}" y="{y}" font-size="{size}"{looks}>{kept}</text>')
 
@@ -110,8 +112,8 @@ class Canvas:
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
                 f'viewBox="0 0 {wide} {high}" role="img">',
-                f"<title>{escape(title, quote=False)}</title>",
-                f"<desc>{escape(told, quote=False)}</desc>",
+                f"<title>{escape(printable(title), quote=False)}</title>",
+                f"<desc>{escape(printable(told), quote=False)}</desc>",
                 f"<style>{STYLE}</style>",
                 f'<rect width="{wide}" height="{high}" class="page"/>',
                 *self.shapes,

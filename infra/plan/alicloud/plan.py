@@ -13,6 +13,7 @@ from typing import Literal
 from infra.plan.alicloud import told
 from infra.plan.alicloud.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
 from infra.plan.alicloud.eri import Eri
+from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.kubernetes import TenantPlan
 from infra.plan.plan import AccessPlan, NetworkPlan
@@ -234,6 +235,12 @@ class CopyPlan:
         size, price = f"{self.gib_per_month:,} GiB", f"{self.usd_per_month:,.2f} USD"
         return f"{what} of {self.stack} → {self.to} · {size} a month leave AWS for {price} · by `gpufleet copy`"
 
+    @property
+    def command(self) -> CommandPlan:
+        below = f"/{self.prefix}" if self.prefix else ""
+        source, target = f"from:${{{self.stack}.{self.storage}}}{below}", f"to:${{{self.to}}}{below}"
+        return here("copy", "rclone", "copy", source, target)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlicloudPlan(RentedPlan):
@@ -252,6 +259,18 @@ class AlicloudPlan(RentedPlan):
     ack: AckPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        way: tuple[CommandPlan, ...] = ()
+        if self.ack is not None:
+            credential = here("up, status, train", "ack-ram-tool", "credential-plugin", "get-credential")
+            way = (credential, *(self.ack.tenant.commands if self.ack.tenant else ()))
+        elif self.access.head:
+            way = (
+                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
+            )
+        return (*way, *(each.command for each in self.copies), *super().commands)
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:

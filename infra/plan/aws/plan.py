@@ -13,6 +13,7 @@ from infra.plan.aws import told
 from infra.plan.aws.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
 from infra.plan.aws.eks_plan import EksPlan
 from infra.plan.cards import Interface
+from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
 from infra.plan.plan import AccessPlan, LoadMetric, NetworkPlan, StoragePlan
@@ -259,6 +260,20 @@ class AwsPlan(RentedPlan):
     def remains(self) -> tuple[str, ...]:
         files = (item.name for item in self.storage if isinstance(item, LustrePlan) and item.final_backup)
         return (*super().remains, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        way: tuple[CommandPlan, ...] = ()
+        if self.eks is not None:
+            token = ("aws", "eks", "get-token", "--region", self.region, "--cluster-name", self.eks.name)
+            way = (here("up, status, train", *token), *(self.eks.tenant.commands if self.eks.tenant else ()))
+        elif self.access.head:
+            way = (
+                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
+            )
+        elif self.access.session_manager:
+            way = (here(f"{SSH_CALLERS}, to nodes", "aws", "ssm", "start-session", "--target", "${instance}"),)
+        return (*way, *super().commands)
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:

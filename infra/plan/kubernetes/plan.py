@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from infra.plan.commands import CommandPlan, as_root, here
 from infra.plan.plan import AccessPlan, GroupPlan, Plan
 
 Object = Mapping[str, Any]  # an object of Kubernetes, as its API takes it
@@ -73,6 +74,18 @@ class TenantPlan:
     charts: tuple[ChartPlan, ...]
     manifests: tuple[Manifest, ...]
 
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        """Charts bring pods that are root on nodes: drivers, device plug-ins, exporters."""
+        return tuple(
+            as_root(
+                f"up, chart {chart.name}",
+                *("helm", "install", chart.name, chart.chart, "--version", chart.version),
+                *(("--repo", chart.repository) if chart.repository else ()),
+            )
+            for chart in self.charts
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAccessPlan(AccessPlan):
@@ -98,6 +111,15 @@ class KubernetesPlan(Plan):
     @property
     def place(self) -> str:
         return f"namespace {self.tenant.namespace} of {self.access.context}"
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        login = ("kubectl", "--kubeconfig", self.access.kubeconfig, "--context", self.access.context)
+        return (
+            here("up, status, train, with the credential plug-in of this file", *login),
+            *self.tenant.commands,
+            *super().commands,
+        )
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:

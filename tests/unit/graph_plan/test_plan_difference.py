@@ -42,7 +42,8 @@ def document(*rows: dict[str, Any], hourly: float = 1.0, findings: list[Any] | N
     parts = [component(STACK, "s", ""), component(CLUSTER, "s", STACK), component(NETWORK, "network", CLUSTER)]
     items = [{"name": "trainer", "hourly": hourly}]
     cost = {"currency": "USD", "hourly": hourly, "hourly_max": hourly, "items": items}
-    return {"stack": "s", "resources": [*parts, *rows], "findings": findings or [], "cost": cost}
+    decided = {"commands": [], "decisions": {}}
+    return {"stack": "s", "resources": [*parts, *rows], "findings": findings or [], "cost": cost, **decided}
 
 
 def told(before: dict[str, Any], after: dict[str, Any]) -> str:

@@ -162,6 +162,13 @@ def test_cards_never_cover_each_other() -> None:
             assert x + wide <= left or left + width <= x or y + high <= top or top + height <= y
 
 
+def test_commands_of_this_computer_and_of_root_stand_below_the_picture() -> None:
+    said = " ".join(each.text or "" for each in texts(picture("onprem-ib")))
+
+    assert "runs on this computer: up, for each host that does not answer: ipmitool -I lanplus" in said
+    assert "runs on nodes as root: up, on every node: ansible-playbook" in said
+
+
 def test_it_is_told_to_those_who_do_not_see_it_and_changes_with_the_dark() -> None:
     svg = picture("a100-prod")
 
