@@ -12,13 +12,17 @@ from ops.engine import Engine
 from ops.failure import Failure
 from ops.project import Project
 
+MOST_LINES = 200  # of mistakes at once: a review shows them, and a file may hold tens of thousands
+
 
 def read(project: Project, stack: str) -> StackFile:
     """The stack file, checked. Raises Failure (exit code 2) with one line for every mistake in it."""
     try:
         return spec.load(project.root, stack)
     except SpecError as error:
-        raise Failure(*map(str, error.problems), code=2) from None
+        lines = list(map(str, error.problems))
+        more = [f"… and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+        raise Failure(*lines[:MOST_LINES], *more, code=2) from None
 
 
 def decide(file: StackFile) -> Plan:

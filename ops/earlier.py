@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from infra import spec
+from infra.spec.shown import printable
 from ops.failure import Failure
 from ops.project import Project
 
@@ -80,6 +82,9 @@ def document(project: Project, stack: str, against: str) -> Iterator[Callable[[]
     """
     file = Path(against)
     if file.is_file():
+        if not against.startswith(("/", "./", "../")) and shutil.which("git") and _commit(project.root, against):
+            # Else a file of this name, added by the change under review, would be what that change is compared with.
+            raise Failure(f"--against {against}: is a commit and a file; give the file as ./{against}", code=2)
         yield lambda: _saved(file, stack)
         return
     with tempfile.TemporaryDirectory(prefix="gpufleet-plan-") as folder:
@@ -109,14 +114,19 @@ def _saved(file: Path, stack: str) -> Document:
 
 def _unpack(root: Path, ref: str, folder: Path) -> None:
     """The project as the commit has it: its tracked files, nothing of the work tree."""
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    if found.returncode:
+    if not (commit := _commit(root, ref)):
         raise Failure(f"--against {ref}: neither a file nor a commit of this repository", code=2)
-    packed = _git(root, "archive", "--format=tar", found.stdout.decode().strip())
+    packed = _git(root, "archive", "--format=tar", commit)
     if packed.returncode:
         raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
+
+
+def _commit(root: Path, ref: str) -> str:
+    """The commit's name; empty for what is none."""
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return found.stdout.decode().strip()
 
 
 def _has(root: Path, stack: str) -> bool:
@@ -127,8 +137,11 @@ def _has(root: Path, stack: str) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Never in a repository without a work tree: such a one can be among the files of a project in a subfolder, with
+    commits and settings of whoever put it there (git-config, safe.bareRepository)."""
+    command = ["git", "-C", root, "-c", "safe.bareRepository=explicit", *arguments]
     try:
-        return subprocess.run(["git", "-C", root, *arguments], capture_output=True, check=False)
+        return subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError:
         raise Failure("--against a commit needs git: install it, or give the file of a saved plan", code=2) from None
 
@@ -152,5 +165,6 @@ def _planned(process: subprocess.Popen[str], there: Project, project: Project, r
         _Saved.model_validate(found)
     except (ValueError, ValidationError):
         why = errors.strip().splitlines() or ["it prints no plan"]
-        raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {why[-1]}", code=2) from None
+        last = printable(why[-1])
+        raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
     return found

@@ -9,7 +9,11 @@ from typing import Any, ClassVar
 import yaml
 
 from infra.spec.public_key import looks_private
-from infra.spec.shown import quoted
+from infra.spec.shown import printable, quoted
+
+MOST_BYTES = 1 << 20  # of a file: some 4,000 hosts
+MOST_VALUES = 100_000  # with each alias counted as what it stands for: few bytes can stand for millions
+LONGEST_KEY, LONGEST_NUMBER = 200, 20  # characters
 
 
 class Unreadable(ValueError):
@@ -60,11 +64,19 @@ _PLAIN = {
 for _kind, (_pattern, _first) in _PLAIN.items():
     _EngineLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), _first)
 
+
+def _number(text: str) -> int:
+    """Raises ValueError for one that the engine's reader has no whole number for; Python would not print a long one."""
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(text)
+    return int(text, 16 if "x" in text else 10)
+
+
 _SCALARS = {
     "tag:yaml.org,2002:str": str,
     "tag:yaml.org,2002:null": lambda _: None,
     "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
-    "tag:yaml.org,2002:int": lambda text: int(text, 16 if "x" in text else 10),
+    "tag:yaml.org,2002:int": _number,
     "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
 }
 _TAGS = {*_SCALARS, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
@@ -84,7 +96,9 @@ _MISTAKES = {
 
 
 def read(content: bytes) -> Document:
-    """Raises Unreadable where the content is not UTF-8, not YAML, or YAML that is more than data."""
+    """Raises Unreadable where the content is not UTF-8, not YAML, YAML that is more than data, or too much of it."""
+    if len(content) > MOST_BYTES:
+        raise Unreadable(1, f"is larger than {MOST_BYTES >> 20} MiB")
     try:
         return _read(content)
     except RecursionError:
@@ -118,19 +132,31 @@ class _Reading:
         self.document = document
         self.done: dict[int, Any] = {}
         self.open: set[int] = set()
+        self.values = 0
+        self.size: dict[int, int] = {}
 
     def data(self, node: yaml.Node, path: str) -> Any:
         if id(node) in self.open:
             raise Unreadable(node.start_mark.line + 1, "an anchor holds itself")
         if id(node) not in self.done:
             self.open.add(id(node))
+            before = self.values
             self.done[id(node)] = self._data(node, path)
+            self.size[id(node)] = self.values - before + 1
             self.open.remove(id(node))
+            self.values += 1
+        else:
+            self.values += self.size[id(node)]
+        if self.values > MOST_VALUES:
+            line = node.start_mark.line + 1
+            raise Unreadable(line, f"holds more than {MOST_VALUES:,} values up to here, its aliases counted")
         return self.done[id(node)]
 
     def _data(self, node: yaml.Node, path: str) -> Any:
         if node.tag not in _TAGS:
-            raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {node.tag}")
+            raise Unreadable(
+                node.start_mark.line + 1, f"must be plain data, without the tag {printable(node.tag[:LONGEST_KEY])}"
+            )
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -150,6 +176,8 @@ class _Reading:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise Unreadable(line, "a key must be a word, not a list or a mapping")
+            if len(key.value) > LONGEST_KEY:
+                raise Unreadable(line, f"a key of {len(key.value):,} characters is none of a stack file's")
             name = _key(key.value)
             here = f"{path}.{name}" if path else name
             if name in found:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -10,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from infra.spec.document import Document, Unreadable, read
+from infra.spec.document import MOST_BYTES, Document, Unreadable, read
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Problem, SpecError
-from infra.spec.shown import shown
+from infra.spec.shown import quoted, shown
 from infra.spec.words import explained, key_path
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ SPECS = {  # the type of each `cloud`, in the module of its name, which is loade
     "machines": "MachinesSpec",
     "kubernetes": "KubernetesSpec",
 }
+STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # Pulumi, "Stacks": what it takes for a name
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
 # What the Pulumi command line itself writes at the top of a stack file.
@@ -100,21 +105,40 @@ def _project(root: Path) -> _Project:
     match _read(root, path).data:
         case {"name": str(name), "config": dict(config), **rest}:
             project = _Project(name, Path(str(rest.get("stackConfigDir", "."))), ())
+            if not (root / project.folder).resolve().is_relative_to(root.resolve()):
+                message = f"{quoted(str(project.folder))} leads out of the project"
+                raise SpecError([Problem(path.as_posix(), 1, "stackConfigDir", message)])
             return replace(project, declared=tuple(filter(None, map(project.own, config))))
     raise SpecError([Problem(path.as_posix(), 1, "", "needs `name` and `config`")])
 
 
 def _named(root: Path, folder: Path) -> list[str]:
-    return sorted(path.stem.removeprefix("Pulumi.") for path in (root / folder).glob("Pulumi.*.yaml"))
+    names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in (root / folder).glob("Pulumi.*.yaml"))
+    return sorted(name for name in names if STACK_NAME.fullmatch(name))
 
 
 def _read(root: Path, path: Path) -> Document:
     try:
-        return read((root / path).read_bytes())
+        return read(_content(root / path))
     except Unreadable as error:
         raise SpecError([Problem(path.as_posix(), error.line, "", str(error))]) from None
     except OSError as error:
         raise SpecError([Problem(path.as_posix(), 0, "", f"cannot be read: {error.strerror}")]) from None
+
+
+def _content(file: Path) -> bytes:
+    """The first bytes of a regular file, as many as tell whether it is too large. A link is not followed: the messages
+    about a file show parts of it, and whoever may change a stack file must not choose which file that is."""
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link; put the file itself here") from None
+        raise
+    with os.fdopen(opened, "rb") as content:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "is no regular file")
+        return content.read(MOST_BYTES + 1)
 
 
 def _top(data: Any, project: _Project) -> Iterator[tuple[str, str]]:
