@@ -154,9 +154,8 @@ class _Reading:
 
     def _data(self, node: yaml.Node, path: str) -> Any:
         if node.tag not in _TAGS:
-            raise Unreadable(
-                node.start_mark.line + 1, f"must be plain data, without the tag {printable(node.tag[:LONGEST_KEY])}"
-            )
+            tag = printable(node.tag[:LONGEST_KEY])  # which may hold any character, written as %0A
+            raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {tag}")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
