@@ -77,6 +77,7 @@ class Cluster(ComponentResource):
         args = KubernetesArgs(
             plan=self._plan,
             eks=eks,
+            owner=self._network.owner,
             subnets=self._network.subnets,
             security_groups=self._access.security_groups,
             buckets=self._arns,
@@ -102,9 +103,10 @@ class Cluster(ComponentResource):
             ),
             mine,
         )
-        log = FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id, key_arn=self._key_arn)
+        owned: dict[str, Input[str]] = {"owner": network.owner, "key_arn": self._key_arn}
+        log = FlowLogArgs(plan=plan.network.flow_log, region=plan.region, vpc_id=network.vpc_id, **owned)
         FlowLog("flow-log", log, mine)
-        Events("interruption", EventsArgs(plan=plan.interruption, key_arn=self._key_arn), mine)
+        Events("interruption", EventsArgs(plan=plan.interruption, **owned), mine)
         if plan.budget is not None:
             Budget("budget", BudgetArgs(plan=plan.budget, tag_value=plan.tags[plan.budget.tag]), mine)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pulumi import Output
+from pulumi import Input, Output
 
 VERSION = "2012-10-17"  # of the policy language, the newest one
 
@@ -16,8 +16,23 @@ def policy(*statements: Mapping[str, Any]) -> Output[str]:
     return Output.json_dumps({"Version": VERSION, "Statement": list(statements)})
 
 
-def assumed_by(service: str, *more: str) -> str:
-    """The trust policy of a role that only this service may take on. more: actions beside that."""
-    action = ["sts:AssumeRole", *more] if more else "sts:AssumeRole"
-    trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": action}
+def assumed_for(owner: Input[str], service: str, sources: Input[str]) -> Output[str]:
+    """The trust policy of a role that a service may take on for this account and these sources alone.
+
+    Every account's resources reach the same service (IAM User Guide, "The confused deputy problem"). owner: the
+    account's number. sources: ARNs, as a pattern where what it is for needs the role first.
+    """
+    return policy(
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": service},
+            "Action": "sts:AssumeRole",
+            "Condition": {"StringEquals": {"aws:SourceAccount": owner}, "ArnLike": {"aws:SourceArn": sources}},
+        }
+    )
+
+
+def assumed_by(service: str) -> str:
+    """The trust policy of a role that only this service may take on, which does not say for whom it does."""
+    trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
     return json.dumps({"Version": VERSION, "Statement": [trust]})

@@ -25,10 +25,12 @@ from infra.plan.aws import AwsPlan, EksPlan, Managed
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesArgs:
-    """What the cluster needs. subnets, security_groups: ids, and buckets: ARNs, by the plan's names."""
+    """What the cluster needs. owner: the account's number. subnets, security_groups: ids, and buckets: ARNs, by the
+    plan's names."""
 
     plan: AwsPlan
     eks: EksPlan
+    owner: Input[str]
     subnets: Mapping[str, Input[str]]
     security_groups: Mapping[str, Input[str]]
     buckets: Mapping[str, Input[str]]
@@ -45,6 +47,8 @@ class Kubernetes(ComponentResource):
             "control-plane",
             ControlPlaneArgs(
                 plan=eks,
+                region=plan.region,
+                owner=args.owner,
                 subnets=[args.subnets[subnet] for subnet in eks.subnets],
                 group_id=args.security_groups[eks.security_group],
                 key_arn=args.key_arn,
@@ -85,5 +89,5 @@ class Kubernetes(ComponentResource):
 
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:
         plan = [addon for addon in args.eks.addons if addon.before_nodes == before_nodes]
-        addons = AddonsArgs(plan=plan, cluster=cluster, buckets=args.buckets, key_arn=args.key_arn)
+        addons = AddonsArgs(plan=plan, name=args.eks.name, cluster=cluster, buckets=args.buckets, key_arn=args.key_arn)
         return Addons(name, addons, ResourceOptions(parent=self))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import cloudwatch, eks
 
-from infra.clouds.aws.documents import assumed_by
+from infra.clouds.aws.documents import assumed_for
 from infra.clouds.aws.eks_roles import CONTROL_PLANE, role
 from infra.clouds.order import once
 from infra.plan.aws import EksPlan
@@ -27,9 +27,11 @@ ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPoli
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneArgs:
-    """What the control plane needs. subnets: ids of the plan's, in its order."""
+    """What the control plane needs. owner: the account's number. subnets: ids of the plan's, in its order."""
 
     plan: EksPlan
+    region: str
+    owner: Input[str]
     subnets: Sequence[Input[str]]
     group_id: Input[str]
     key_arn: Input[str]
@@ -56,7 +58,7 @@ class ControlPlane(ComponentResource):
             f"{name}-cluster",
             name=once(plan.name, log.arn),  # EKS makes a log group of its own, without an end, where there is none
             version=plan.version,
-            role_arn=role(name, assumed_by("eks.amazonaws.com"), CONTROL_PLANE, mine),
+            role_arn=role(name, _trust(args), CONTROL_PLANE, mine),
             vpc_config=_network(args),
             access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": False},
             bootstrap_self_managed_addons=False,
@@ -82,6 +84,12 @@ class ControlPlane(ComponentResource):
             access_scope={"type": "cluster"},
             opts=mine,
         )
+
+
+def _trust(args: ControlPlaneArgs) -> Output[str]:
+    """EKS User Guide, "Cross-service confused deputy prevention in Amazon EKS"."""
+    cluster = Output.concat("arn:aws:eks:", args.region, ":", args.owner, ":cluster/", args.plan.name)
+    return assumed_for(args.owner, "eks.amazonaws.com", cluster)
 
 
 def _network(args: ControlPlaneArgs) -> ClusterVpcConfigArgsDict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulumi import Output, ResourceOptions
+from pulumi import Input, Output, ResourceOptions
 from pulumi_aws import iam
 
 from infra.clouds.aws.documents import policy
@@ -39,7 +39,7 @@ CONTROL_PLANE = (
 )
 
 
-def role(name: str, trust: str, statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
+def role(name: str, trust: Input[str], statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
     """The ARN of a role, known once it may do its work. trust: the policy that says who takes it on."""
     made = iam.Role(f"{name}-role", assume_role_policy=trust, opts=opts)
     permissions = iam.RolePolicy(f"{name}-permissions", role=made.name, policy=policy(*statements), opts=opts)

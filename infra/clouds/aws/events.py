@@ -17,9 +17,10 @@ from infra.plan.aws import EventPlan, InterruptionPlan
 
 @dataclass(frozen=True, kw_only=True)
 class EventsArgs:
-    """What the events need. key_arn: the stack's key, which EventBridge may use."""
+    """What the events need. owner: the account's number. key_arn: the stack's key, which EventBridge may use."""
 
     plan: InterruptionPlan
+    owner: Input[str]
     key_arn: Input[str]
 
 
@@ -38,7 +39,8 @@ class Events(ComponentResource):
             opts=mine,
         )
         rules = [self._rule(event, queue.arn) for event in args.plan.events]
-        sqs.QueuePolicy(f"{name}-queue-policy", queue_url=queue.id, policy=_queue_policy(queue.arn, rules), opts=mine)
+        senders = _queue_policy(queue.arn, rules, args.owner)
+        sqs.QueuePolicy(f"{name}-queue-policy", queue_url=queue.id, policy=senders, opts=mine)
         self.queue_url = queue.url
         self.register_outputs({"queue_url": self.queue_url})
 
@@ -54,7 +56,7 @@ class Events(ComponentResource):
         return rule.arn
 
 
-def _queue_policy(queue_arn: Output[str], rules: list[Output[str]]) -> Output[str]:
+def _queue_policy(queue_arn: Output[str], rules: list[Output[str]], owner: Input[str]) -> Output[str]:
     return policy(
         {
             "Sid": "Announce",
@@ -62,7 +64,7 @@ def _queue_policy(queue_arn: Output[str], rules: list[Output[str]]) -> Output[st
             "Principal": {"Service": "events.amazonaws.com"},
             "Action": "sqs:SendMessage",
             "Resource": queue_arn,
-            "Condition": {"ArnEquals": {"aws:SourceArn": rules}},
+            "Condition": {"StringEquals": {"aws:SourceAccount": owner}, "ArnEquals": {"aws:SourceArn": rules}},
         },
         {
             "Sid": "TlsOnly",

@@ -1,7 +1,7 @@
 """Who spoke to whom in the VPC, kept in CloudWatch Logs.
 
-Source of the role's actions: Amazon VPC User Guide, "IAM role for publishing flow logs to CloudWatch Logs"; the log
-group exists already, so the right to make one is left out.
+Source of the role's actions and of who takes it on: Amazon VPC User Guide, "IAM role for publishing flow logs to
+CloudWatch Logs"; the log group exists already, so the right to make one is left out.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import cloudwatch, ec2, iam
 
-from infra.clouds.aws.documents import assumed_by, policy
+from infra.clouds.aws.documents import assumed_for, policy
 from infra.plan.aws import FlowLogPlan
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowLogArgs:
-    """What the flow log needs. key_arn: the stack's key, which CloudWatch Logs may use."""
+    """What the flow log needs. owner: the account's number. key_arn: the stack's key, which CloudWatch Logs may use."""
 
     plan: FlowLogPlan
+    region: str
+    owner: Input[str]
     vpc_id: Input[str]
     key_arn: Input[str]
 
@@ -33,7 +35,9 @@ class FlowLog(ComponentResource):
         group = cloudwatch.LogGroup(
             f"{name}-group", retention_in_days=args.plan.retention_days, kms_key_id=args.key_arn, opts=mine
         )
-        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("vpc-flow-logs.amazonaws.com"), opts=mine)
+        logs = Output.concat("arn:aws:ec2:", args.region, ":", args.owner, ":vpc-flow-log/*")
+        trust = assumed_for(args.owner, "vpc-flow-logs.amazonaws.com", logs)
+        role = iam.Role(f"{name}-role", assume_role_policy=trust, opts=mine)
         streams = Output.concat(group.arn, ":*")
         iam.RolePolicy(
             f"{name}-permissions",

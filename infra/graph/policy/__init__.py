@@ -9,6 +9,7 @@ from infra.graph.policy import (
     alicloud_keeping,
     alicloud_network,
     alicloud_nodes,
+    alicloud_rights,
     buckets,
     cost,
     credentials,
@@ -24,6 +25,7 @@ from infra.graph.policy import (
     sharing,
     ssh,
     tags,
+    trust,
     user_data,
 )
 from infra.graph.policy.rule import RULES, Resource, ResourceRule, Rule, Stack, StackRule, check, summary
@@ -32,5 +34,5 @@ __all__ = ["RULES", "Resource", "ResourceRule", "Rule", "Stack", "StackRule", "c
 
 # Importing them registers their rules.
 _ = addresses, buckets, cost, credentials, deletion, disks, fleets, iam, metadata
-_ = alicloud_keeping, alicloud_network, alicloud_nodes
-_ = kubernetes, network, pods, providers, sharing, ssh, tags, user_data
+_ = alicloud_keeping, alicloud_network, alicloud_nodes, alicloud_rights
+_ = kubernetes, network, pods, providers, sharing, ssh, tags, trust, user_data

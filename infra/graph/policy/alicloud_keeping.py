@@ -1,15 +1,12 @@
-"""What is kept at Alibaba Cloud is encrypted, private and not lost by a word; and nobody may do everything.
+"""What is kept at Alibaba Cloud is encrypted, private and not lost by a word.
 
-Sources: OSS User Guide, "Data security"; CIS Alibaba Cloud 2.0, 1.15 (no `*:*`) and section 5 (public access, TLS,
-encryption); KMS User Guide, "Key rotation" and "Key deletion"; RAM User Guide, "Policy elements".
+Sources: OSS User Guide, "Data security"; CIS Alibaba Cloud 2.0, section 5 (public access, TLS, encryption); KMS User
+Guide, "Key rotation" and "Key deletion".
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from infra.graph.policy.deletion import KEY_DAYS, REMOVABLE
 from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
@@ -21,18 +18,8 @@ ENCRYPTION = "alicloud:oss/bucketServerSideEncryption:BucketServerSideEncryption
 VERSIONING = "alicloud:oss/bucketVersioning:BucketVersioning"
 WEBSITE = "alicloud:oss/bucketWebsite:BucketWebsite"
 KEY = "alicloud:kms/key:Key"
-ROLE, POLICY = "alicloud:ram/role:Role", "alicloud:ram/policy:Policy"
-ATTACHMENTS = (
-    "alicloud:ram/rolePolicyAttachment:RolePolicyAttachment",
-    "alicloud:ram/userPolicyAttachment:UserPolicyAttachment",
-    "alicloud:ram/groupPolicyAttachment:GroupPolicyAttachment",
-)
 LASTING = ("alicloud:ram/accessKey:AccessKey", "alicloud:ram/loginProfile:LoginProfile")
 OLD_TLS = {"TLSv1.0", "TLSv1.1"}
-BROAD = re.compile(r"AdministratorAccess|\w*FullAccess")
-OF_A_RESOURCE = re.compile(
-    r"oss:(Get|Put|Delete|List)\w+|kms:(Decrypt|Encrypt|GenerateDataKey\w*)|ram:\w+|sts:AssumeRole"
-)
 
 
 @stack_rule("alicloud-private-bucket")
@@ -107,58 +94,7 @@ def key_rotates(resource: Resource) -> Iterator[Violation]:
         yield "pendingWindowInDays", f"must be {KEY_DAYS}: whatever is encrypted with it is lost after that"
 
 
-@rule("alicloud-named-actions", POLICY)
-def named_actions(resource: Resource) -> Iterator[Violation]:
-    """A policy names its actions, and the resources of those that read, write or decide who may."""
-    document = _document(resource.inputs.get("policyDocument") or resource.inputs.get("document"))
-    if document is None:
-        yield "policyDocument", "cannot be read as a policy"
-        return
-    for statement in map(mapping, items(document.get("Statement"))):
-        if statement.get("Effect") != "Allow":
-            continue
-        actions = [str(action) for action in items(statement.get("Action"))]
-        for action in actions:
-            if "*" in action:
-                yield "policyDocument", f"allows {action}; name the actions"
-            elif "*" in items(statement.get("Resource")) and OF_A_RESOURCE.fullmatch(action):
-                yield "policyDocument", f"allows {action} on every resource; name those that are meant"
-        if "NotAction" in statement or "NotResource" in statement:
-            yield "policyDocument", "allows all but some; name what is meant"
-
-
-@rule("alicloud-named-principals", ROLE)
-def named_principals(resource: Resource) -> Iterator[Violation]:
-    """A role names who may take it."""
-    document = _document(resource.inputs.get("assumeRolePolicyDocument") or resource.inputs.get("document"))
-    if document is None:
-        yield "assumeRolePolicyDocument", "cannot be read as a policy"
-        return
-    for statement in map(mapping, items(document.get("Statement"))):
-        principal = statement.get("Principal")
-        named = list(principal.values()) if isinstance(principal, Mapping) else [principal]
-        if any("*" in items(each) for each in named):
-            yield "assumeRolePolicyDocument", "lets everybody take the role; name a service or an account"
-
-
-@rule("alicloud-no-broad-policy", *ATTACHMENTS)
-def no_broad_policy(resource: Resource) -> Iterator[Violation]:
-    """No policy of the cloud's own that allows far more than a node needs."""
-    name = str(resource.inputs.get("policyName", ""))
-    if resource.inputs.get("policyType") == "System" and BROAD.search(name):
-        yield "policyName", f"{name} allows far more than a node needs; name the actions"
-
-
 @rule("alicloud-no-lasting-credentials", *LASTING)
 def no_lasting_credentials(_: Resource) -> Iterator[Violation]:
     """A stack makes no access key and no password: what runs has a role."""
     yield "", "is valid until somebody remembers it, and stands in the stack's state; use a role"
-
-
-def _document(text: Any) -> Mapping[str, Any] | None:
-    """None for what cannot be read, an unknown or a secret among it."""
-    try:
-        document = json.loads(text) if isinstance(text, str) else text
-    except ValueError:
-        return None
-    return document if isinstance(document, Mapping) else None

@@ -1,38 +1,25 @@
-"""Nobody may do everything: policies name their actions and principals (IAM User Guide, "Security best practices").
+"""Nobody may do everything: policies name their actions and what they are about (IAM User Guide, "Security best
+practices"), and give nobody the right to give rights. Who may take a role is in `trust.py`.
 
 A key's policy gives its account `kms:*`: without that nobody could ever manage it (KMS, "Default key policy").
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from infra.graph.policy.documents import ACTION, Statement, allowing, exact, named, statements, too_wide
+from infra.graph.policy.powers import GRANT_LIMITS, GRANTS, MANAGED, WHICH_RESOURCE, about_everything, reason
 from infra.graph.policy.rule import Resource, Violation, rule
-from infra.graph.policy.wire import KEY, items, mapping, nested
+from infra.graph.policy.wire import nested
 
-KEY_POLICY = "aws:kms/keyPolicy:KeyPolicy"
+POLICY = "aws:iam/policy:Policy"
 IDENTITY_POLICIES = (
-    "aws:iam/policy:Policy",
+    POLICY,
     "aws:iam/rolePolicy:RolePolicy",
     "aws:iam/userPolicy:UserPolicy",
     "aws:iam/groupPolicy:GroupPolicy",
-)
-RESOURCE_POLICIES = (
-    KEY,
-    KEY_POLICY,
-    "aws:s3/bucket:Bucket",
-    "aws:s3/bucketPolicy:BucketPolicy",
-    "aws:sqs/queue:Queue",
-    "aws:sqs/queuePolicy:QueuePolicy",
-    "aws:sns/topic:Topic",
-    "aws:sns/topicPolicy:TopicPolicy",
-    "aws:backup/vaultPolicy:VaultPolicy",
-    "aws:ecr/repositoryPolicy:RepositoryPolicy",
-    "aws:efs/fileSystemPolicy:FileSystemPolicy",
-    "aws:secretsmanager/secretPolicy:SecretPolicy",
 )
 ROLE = "aws:iam/role:Role"
 ATTACHMENTS = (
@@ -41,143 +28,85 @@ ATTACHMENTS = (
     "aws:iam/userPolicyAttachment:UserPolicyAttachment",
     "aws:iam/groupPolicyAttachment:GroupPolicyAttachment",
 )
-BROAD_MANAGED = re.compile(r":iam::aws:policy/(?:.*/)?(AdministratorAccess\b.*|PowerUserAccess|\w*FullAccess\w*)$")
-ACCOUNT = re.compile(r"(arn:aws[\w-]*:iam::)?(\d{12}|\$\{[^}]+\})(:root)?")
-NARROWING = ("StringEquals", "StringLike", "ArnEquals", "ArnLike")
-NARROWING_KEYS = re.compile(r"(?i)(aws:(Source|Principal)(Account|Arn|OrgID|OrgPaths|Vpce|Vpc)|kms:CallerAccount)")
-
-# Actions that read or write what is kept, or decide who may do what: they know a resource (Service Authorization
-# Reference), so a policy names it.
-OF_A_RESOURCE = re.compile(
-    r"(?i)s3:(Get|Put|Delete|Restore)Object\w*|s3:ListBucket\w*|s3:PutBucket\w*"
-    r"|kms:(Decrypt|Encrypt|GenerateDataKey\w*|ReEncrypt\w*|CreateGrant|PutKeyPolicy|ScheduleKeyDeletion)"
-    r"|secretsmanager:(Get|Put)SecretValue|ssm:(Get|Put)Parameter\w*|ssm:(SendCommand|StartSession)"
-    r"|sts:AssumeRole\w*|iam:(PassRole|(Create|Update|Attach|Put|Add|Set)\w+)|sqs:(Send|Receive|Delete)Message\w*"
-)
-ANY_RESOURCE = re.compile(r"\*|arn:aws[\w-]*:[^:]*:[^:]*:[^:]*:(\*|(key|role|user|parameter)/\*|secret:\*)(/\*)?")
-WEB_IDENTITY = "sts:AssumeRoleWithWebIdentity"
-
-Statement = Mapping[str, Any]
+PASS_ROLE = "iam:passrole"
 
 
 @rule("wildcard-actions", *IDENTITY_POLICIES)
 def wildcard_actions(resource: Resource) -> Iterator[Violation]:
     """A policy names its actions, and the resources of those that read, write or decide who may."""
-    yield from _identity("policy", resource.inputs.get("policy"))
-
-
-@rule("wildcard-role", ROLE)
-def wildcard_role(resource: Resource) -> Iterator[Violation]:
-    """A role names who may take it, and what it may do."""
-    for path, inline in nested(resource.inputs, "inlinePolicies"):
-        yield from _identity(f"{path}.policy", inline.get("policy"))
-    for i, arn in enumerate(items(resource.inputs.get("managedPolicyArns"))):
-        yield from _managed(f"managedPolicyArns[{i}]", arn)
-    yield from _principals("assumeRolePolicy", resource.inputs.get("assumeRolePolicy"))
+    yield from wildcards("policy", resource.inputs.get("policy"))
 
 
 @rule("broad-managed-policy", *ATTACHMENTS)
 def broad_managed_policy(resource: Resource) -> Iterator[Violation]:
-    """No policy of AWS's that allows far more than a node needs."""
-    yield from _managed("policyArn", resource.inputs.get("policyArn"))
+    """No policy of AWS's but a few, and none that nobody can read here."""
+    yield from managed("policyArn", resource.inputs.get("policyArn"), resource.references.get("policyArn", ()))
 
 
-@rule("wildcard-principals", *RESOURCE_POLICIES)
-def wildcard_principals(resource: Resource) -> Iterator[Violation]:
-    """A resource without a policy is its own account's; one with a policy lets in those that it names."""
-    if (policy := resource.inputs.get("policy")) is None:
-        return
-    yield from _principals("policy", policy)
-    key = resource.type in (KEY, KEY_POLICY)
-    for statement in _allows(policy):
-        for action in _wild(statement):
-            if not (key and action == "kms:*" and _only_the_account(statement)):
-                yield "policy", f"allows {action}; name the actions"
+@rule("privilege-escalation", ROLE, *IDENTITY_POLICIES)
+def privilege_escalation(resource: Resource) -> Iterator[Violation]:
+    """Nobody may give himself rights: by policies, keys, trust, or a role that a service is handed."""
+    yield from escalations("policy", resource.inputs.get("policy"))
+    for path, inline in nested(resource.inputs, "inlinePolicies"):
+        yield from escalations(f"{path}.policy", inline.get("policy"))
 
 
-def _identity(path: str, policy: Any) -> Iterator[Violation]:
-    if _statements(policy) is None:
+def wildcards(path: str, policy: Any) -> Iterator[Violation]:
+    """What a policy allows without naming it."""
+    if statements(policy) is None:
         yield path, "cannot be read as a policy"
-    for statement in _allows(policy):
-        for action in _wild(statement):
-            yield path, f"allows {action}; name the actions"
-        if "NotResource" in statement:
+    for statement in allowing(policy):
+        yield from ((path, message) for message in unnamed_actions(statement))
+        if "notresource" in statement.elements:
             yield path, "allows all resources but some (NotResource); name those that are meant"
-        yield from ((path, message) for message in _everywhere(statement))
+        yield from ((path, message) for message in everywhere(statement))
 
 
-def _managed(path: str, arn: Any) -> Iterator[Violation]:
-    if isinstance(arn, str) and BROAD_MANAGED.search(arn):
+def unnamed_actions(statement: Statement) -> Iterator[str]:
+    """The actions that stand for more than one or cannot be read, and the word that allows all but some."""
+    for action in statement.actions:
+        if not ACTION.fullmatch(action):
+            yield f"allows {action}; name the actions"
+    if "notaction" in statement.elements:
+        yield "allows all actions but some (NotAction); name the actions"
+
+
+def everywhere(statement: Statement) -> Iterator[str]:
+    """Actions on every resource there is, or of a type, where no condition says which."""
+    wide = [each for each in statement.resources if too_wide(each)]
+    if any(all(map(named, test.values)) for test in statement.tests(*WHICH_RESOURCE)):
+        return
+    for action in statement.actions:
+        if not all(about_everything(action, resource) for resource in wide):
+            why = f", which {reason(action)}" if reason(action) else ""
+            yield f"allows {action} on every resource{why}; name those that are meant"
+
+
+def escalations(path: str, policy: Any) -> Iterator[Violation]:
+    """What a policy allows that makes an administrator of whoever has it."""
+    for statement in allowing(policy):
+        limited = any(all(map(exact, test.values)) for test in statement.tests(*GRANT_LIMITS))
+        for action in statement.actions:
+            if GRANTS.match(action) and not limited:
+                yield path, f"allows {action}, as good as being an administrator; leave it to those who deploy"
+            if action.lower() == PASS_ROLE:
+                yield from ((path, message) for message in _passing(statement))
+
+
+def _passing(statement: Statement) -> Iterator[str]:
+    """A role is passed by name, to a service that is named (IAM User Guide, "Grant permissions to pass a role")."""
+    if not statement.resources or any(map(too_wide, statement.resources)):
+        yield "passes any role; name the role"
+    if not any(all(map(exact, test.values)) for test in statement.tests("iam:passedtoservice")):
+        yield "passes a role to any service; name the service (iam:PassedToService)"
+
+
+def managed(path: str, arn: Any, made_of: Sequence[str]) -> Iterator[Violation]:
+    """made_of: the URNs that the ARN came from; a policy of this stack is read where it is declared."""
+    text = str(arn)
+    if any(f"{POLICY}::" in urn for urn in made_of):
+        return
+    if not text.startswith("arn:"):
+        yield path, f"cannot be read: {text}; attach a policy of this stack, or name one by its ARN"
+    elif ":iam::aws:" in text and not MANAGED.match(text.partition(":policy/")[2]):
         yield path, f"{arn} allows far more than a node needs; name the actions"
-
-
-def _principals(path: str, policy: Any) -> Iterator[Violation]:
-    if _statements(policy) is None:
-        yield path, "cannot be read as a policy"
-    for statement in _allows(policy):
-        if "NotPrincipal" in statement:
-            yield path, "allows everybody but some (NotPrincipal); name those that are meant"
-        if _everybody(statement.get("Principal")) and not _narrowed(statement):
-            yield path, "allows everybody; name the principal, or narrow it by account or organisation"
-        if WEB_IDENTITY in items(statement.get("Action")) and _any_subject(statement):
-            yield path, "allows whoever its identity provider knows; name the subject (a condition on `:sub`)"
-
-
-def _statements(policy: Any) -> list[Any] | None:
-    """None for what cannot be read, an unknown or a secret among it."""
-    try:
-        document = json.loads(policy) if isinstance(policy, str) else policy
-    except ValueError:
-        return None
-    return items(document.get("Statement")) if isinstance(document, Mapping) else None
-
-
-def _allows(policy: Any) -> Iterator[Statement]:
-    return (mapping(one) for one in _statements(policy) or () if mapping(one).get("Effect") == "Allow")
-
-
-def _wild(statement: Statement) -> Iterator[str]:
-    """The actions that stand for more than one, and the word that allows all but some."""
-    yield from (str(action) for action in items(statement.get("Action")) if set("*?") & set(str(action)))
-    if "NotAction" in statement:
-        yield "all actions but some (NotAction)"
-
-
-def _everywhere(statement: Statement) -> Iterator[str]:
-    """Actions on every resource there is, where a condition does not narrow them."""
-    if any(ANY_RESOURCE.fullmatch(str(each)) for each in items(statement.get("Resource"))) and not _narrowed(statement):
-        for action in items(statement.get("Action")):
-            if OF_A_RESOURCE.fullmatch(str(action)):
-                yield f"allows {action} on every resource; name those that are meant"
-
-
-def _any_subject(statement: Statement) -> bool:
-    """Whether whoever the identity provider knows is let in: each repository of the world, each pod of the cluster."""
-    subjects = [
-        value
-        for operator in ("StringEquals", "StringLike")
-        for key, values in mapping(mapping(statement.get("Condition")).get(operator)).items()
-        if key.endswith(":sub")
-        for value in items(values)
-    ]
-    return not subjects or any(str(subject) in ("*", "repo:*", "system:serviceaccount:*") for subject in subjects)
-
-
-def _everybody(principal: Any) -> bool:
-    named = principal.values() if isinstance(principal, Mapping) else [principal]
-    return any("*" in items(names) for names in named)
-
-
-def _only_the_account(statement: Statement) -> bool:
-    principal = mapping(statement.get("Principal"))
-    return list(principal) == ["AWS"] and all(ACCOUNT.fullmatch(str(name)) for name in items(principal["AWS"]))
-
-
-def _narrowed(statement: Statement) -> bool:
-    """Whether a condition names accounts, organisations, networks or callers, without a wildcard in their place."""
-    condition = mapping(statement.get("Condition"))
-    return any(
-        NARROWING_KEYS.fullmatch(key) and all(set(str(value)) - set("*?") for value in items(values))
-        for operator in NARROWING
-        for key, values in mapping(condition.get(operator)).items()
-    )

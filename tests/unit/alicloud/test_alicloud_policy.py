@@ -11,6 +11,7 @@ from infra.graph.policy import RULES, Resource, check
 from infra.graph.policy import alicloud_keeping as keeping
 from infra.graph.policy import alicloud_network as network
 from infra.graph.policy import alicloud_nodes as nodes
+from infra.graph.policy import alicloud_rights as rights
 
 PROVIDER = "pulumi:providers:alicloud"
 TAGS = {"gpufleet:stack": "x", "gpufleet:name": "y"}
@@ -74,14 +75,23 @@ def cluster(**inputs: Any) -> Resource:
 
 def policy(action: str | list[str], resource: str = "acs:oss:*:*:b/*", **more: Any) -> Resource:
     statement = {"Effect": "Allow", "Action": action, "Resource": resource, **more}
-    return made(keeping.POLICY, policyDocument=json.dumps({"Version": "1", "Statement": [statement]}))
+    return made(rights.POLICY, policyDocument=json.dumps({"Version": "1", "Statement": [statement]}))
 
 
-def role(principal: Any) -> Resource:
-    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal}
-    return made(
-        keeping.ROLE, assumeRolePolicyDocument=json.dumps({"Version": "1", "Statement": [statement]}), tags=TAGS
-    )
+def role(principal: Any, **more: Any) -> Resource:
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal, **more}
+    return made(rights.ROLE, assumeRolePolicyDocument=json.dumps({"Version": "1", "Statement": [statement]}), tags=TAGS)
+
+
+def for_pods(**tests: str) -> Resource:
+    """A role for pods of ACK (RRSA), by what they say of themselves."""
+    provider = {"Federated": ["acs:ram::1234567890123456:oidc-provider/ack-rrsa-c1"]}
+    return role(provider, Condition={"StringLike": {f"oidc:{key}": value for key, value in tests.items()}})
+
+
+def bucket_policy(**statement: Any) -> Resource:
+    sound = {"Effect": "Allow", "Action": ["oss:GetObject"], "Resource": ["acs:oss:*:*:b/*"]}
+    return made(rights.BUCKET_POLICY, bucket="b", policy=json.dumps({"Statement": [{**sound, **statement}]}))
 
 
 INSECURE: dict[str, tuple[str, list[Resource]]] = {
@@ -157,14 +167,54 @@ INSECURE: dict[str, tuple[str, list[Resource]]] = {
     "everything of OSS": ("alicloud-named-actions", [policy("oss:*")]),
     "every bucket": ("alicloud-named-actions", [policy("oss:GetObject", "*")]),
     "all but one": ("alicloud-named-actions", [policy([], NotAction="oss:DeleteObject")]),
+    "every bucket by another word": ("alicloud-named-actions", [policy("oss:GetObject", "acs:oss:*:*:*")]),
+    "every bucket with a hyphen": ("alicloud-named-actions", [policy("oss:PutObject", "acs:oss:*:*:*-*/?*")]),
+    "every action by a letter": ("alicloud-named-actions", [policy("oss:?etObject")]),
+    "commands on every machine": ("alicloud-named-actions", [policy("ecs:RunCommand", "acs:ecs:*:*:instance/*")]),
+    "files onto every machine": ("alicloud-named-actions", [policy("ecs:SendFile", "*")]),
+    "every role": ("alicloud-named-actions", [policy("sts:AssumeRole", "acs:ram:*:*:role/?*")]),
+    "a policy for any role": (
+        "alicloud-privilege-escalation",
+        [policy("ram:AttachPolicyToRole", "acs:ram:*:1234567890123456:role/node")],
+    ),
+    "a new version of a policy": (
+        "alicloud-privilege-escalation",
+        [policy("ram:CreatePolicyVersion", "acs:ram:*:1234567890123456:policy/nodes")],
+    ),
+    "an access key of somebody's": (
+        "alicloud-privilege-escalation",
+        [policy("ram:CreateAccessKey", "acs:ram:*:1234567890123456:user/ops")],
+    ),
+    "passing any role": ("alicloud-privilege-escalation", [policy("ram:PassRole", "acs:ram:*:*:role/*-*")]),
     "a role for everybody": ("alicloud-named-principals", [role({"RAM": ["*"]})]),
+    "a role for everybody by a pattern": ("alicloud-named-principals", [role({"RAM": ["acs:ram::*:root"]})]),
+    "another account": ("alicloud-foreign-account", [role({"RAM": ["acs:ram::9999888877776666:root"]})]),
+    "another account's service": (
+        "alicloud-foreign-account",
+        [role({"Service": ["9999888877776666@actiontrail.aliyuncs.com"]})],
+    ),
+    "pods of every namespace": (
+        "alicloud-federated-subjects",
+        [for_pods(sub="system:serviceaccount:*:loader", aud="sts.aliyuncs.com")],
+    ),
+    "tokens for others": ("alicloud-federated-subjects", [for_pods(sub="system:serviceaccount:research:loader")]),
+    "objects for everybody": ("alicloud-private-bucket-policy", [bucket_policy(Principal=["*"])]),
+    "objects for everybody but one": ("alicloud-private-bucket-policy", [bucket_policy(NotPrincipal=["1"])]),
+    "every action on objects": (
+        "alicloud-private-bucket-policy",
+        [bucket_policy(Principal=["1234567890123456"], Action=["oss:*"])],
+    ),
+    "every object to read": (
+        "alicloud-no-broad-policy",
+        [made(rights.ATTACHMENTS[0], policyName="AliyunOSSReadOnlyAccess", policyType="System")],
+    ),
     "an administrator": (
         "alicloud-no-broad-policy",
-        [made(keeping.ATTACHMENTS[0], policyName="AdministratorAccess", policyType="System")],
+        [made(rights.ATTACHMENTS[0], policyName="AdministratorAccess", policyType="System")],
     ),
     "all of ECS": (
         "alicloud-no-broad-policy",
-        [made(keeping.ATTACHMENTS[0], policyName="AliyunECSFullAccess", policyType="System")],
+        [made(rights.ATTACHMENTS[0], policyName="AliyunECSFullAccess", policyType="System")],
     ),
     "an access key": ("alicloud-no-lasting-credentials", [made(keeping.LASTING[0])]),
     "a secret in user data": ("secrets-in-user-data", [machine(userData=f"export KEY={LEAK}")]),
@@ -201,7 +251,17 @@ SECURE: dict[str, list[Resource]] = {
     "named actions": [policy(["oss:GetObject"])],
     "what knows no resource": [policy("ecs:DescribeInstances", "*")],
     "a role for machines": [role({"Service": ["ecs.aliyuncs.com"]})],
-    "a policy of our own": [made(keeping.ATTACHMENTS[0], policyName="gpufleet-x", policyType="Custom")],
+    "another account with an external id": [
+        role({"RAM": ["acs:ram::9999888877776666:root"]}, Condition={"StringEquals": {"sts:ExternalId": "f3a9"}})
+    ],
+    "pods of one account": [for_pods(sub="system:serviceaccount:research:loader", aud="sts.aliyuncs.com")],
+    "objects for one account": [bucket_policy(Principal=["1234567890123456"])],
+    "objects for a network": [
+        bucket_policy(Principal=["*"], Condition={"StringEquals": {"acs:SourceVpc": ["vpc-bp1"]}})
+    ],
+    "commands on one machine": [policy("ecs:RunCommand", "acs:ecs:*:*:instance/i-bp1")],
+    "passing a named role": [policy("ram:PassRole", "acs:ram:*:*:role/gpufleet-node")],
+    "a policy of our own": [made(rights.ATTACHMENTS[0], policyName="gpufleet-x", policyType="Custom")],
     "a provider": [made(PROVIDER, region="cn-beijing")],
 }
 

@@ -99,10 +99,10 @@ INSECURE: Insecure = {
         made(ROLE_POLICY, policy='{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}'),
     ),
     "a role for every repository": of(
-        "wildcard-role", trust(Action="sts:AssumeRoleWithWebIdentity", Principal={"Federated": GITHUB_PROVIDER})
+        "federated-subjects", trust(Action="sts:AssumeRoleWithWebIdentity", Principal={"Federated": GITHUB_PROVIDER})
     ),
     "a role for every repository by a pattern": of(
-        "wildcard-role",
+        "federated-subjects",
         trust(
             Action="sts:AssumeRoleWithWebIdentity",
             Principal={"Federated": GITHUB_PROVIDER},
@@ -188,17 +188,11 @@ SECURE: Secure = {
     ],
     "objects of a named bucket": [permissions(Resource="arn:aws:s3:::${data.bucket}/*")],
     "a named key": [permissions(Action="kms:Decrypt", Resource="${key.arn}")],
-    "every key, through one service of one account": [
+    "every key, through one service": [
         permissions(
-            Action="kms:Decrypt", Resource="*", Condition={"StringEquals": {"kms:CallerAccount": "123456789012"}}
-        )
-    ],
-    "passing a named role": [permissions(Action="iam:PassRole", Resource="arn:aws:iam::123456789012:role/node")],
-    "a role for one repository": [
-        trust(
-            Action="sts:AssumeRoleWithWebIdentity",
-            Principal={"Federated": GITHUB_PROVIDER},
-            Condition={"StringEquals": {"token.actions.githubusercontent.com:sub": "repo:org/it:ref:refs/heads/main"}},
+            Action="kms:Decrypt",
+            Resource="*",
+            Condition={"StringEquals": {"kms:ViaService": "s3.us-east-1.amazonaws.com"}},
         )
     ],
     "a role for pods": [

@@ -7,12 +7,14 @@ import policy_data_cases
 import policy_kubernetes_cases
 import policy_network_cases
 import policy_nodes_cases
+import policy_trust_cases
 from policy_samples import Insecure, Secure
 
 KINDS = {
     "network": policy_network_cases,
     "nodes": policy_nodes_cases,
     "access": policy_access_cases,
+    "trust": policy_trust_cases,
     "data": policy_data_cases,
     "kubernetes": policy_kubernetes_cases,
 }

@@ -60,3 +60,30 @@ def test_every_policy_keeps_to_the_grammar(cluster: str, graph_of: Callable[[str
         for statement in document["Statement"]:
             statement.pop("Principal", None)  # which a resource's own policy has beside the rest
         IAMPolicyDocumentValidator(json.dumps(document)).validate()
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_service_is_let_in_for_this_account_alone(cluster: str, graph_of: Callable[[str], Graph]) -> None:
+    let_in = {
+        statement["Principal"]["Service"]: json.dumps(statement.get("Condition", {}))
+        for row in resources(graph_of(cluster))
+        for name in ("policy", "assumeRolePolicy")
+        for statement in statements(row["inputs"].get(name) or '{"Statement": []}')
+        if "Service" in (statement.get("Principal") or "")
+    }
+
+    assert {"vpc-flow-logs.amazonaws.com", "events.amazonaws.com", "logs.us-east-1.amazonaws.com"} < set(let_in)
+    unbound = {service for service, condition in let_in.items() if "${vpc.ownerId}" not in condition}
+    assert unbound - {"ec2.amazonaws.com", "pods.eks.amazonaws.com"} == set()
+
+
+def test_a_role_for_pods_is_for_one_service_account_of_one_cluster(graph_of: Callable[[str], Graph]) -> None:
+    trusts = [statements(node.inputs["assumeRolePolicy"])[0] for node in graph_of("eks").of("iam/role:Role")]
+    pods = [trust for trust in trusts if trust["Principal"]["Service"] == "pods.eks.amazonaws.com"]
+
+    assert pods
+    for trust in pods:
+        named = trust["Condition"]["StringEquals"]
+        assert named["aws:RequestTag/kubernetes-namespace"] == "kube-system"
+        assert named["aws:RequestTag/kubernetes-service-account"] in ("aws-node", "s3-csi-driver-sa")
+        assert named["aws:RequestTag/eks-cluster-name"]
