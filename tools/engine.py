@@ -1,8 +1,9 @@
-"""The Pulumi engine: the one of PATH, else the cached one, else the official one, else one built from Go modules.
+"""The Pulumi engine: the one of PATH, else the cached one, else one built from Go modules.
 
-Its version is stated once, in tools/pulumi/go.mod. The binary's path is written to `.gpufleet/engine`, one line:
-whoever runs the engine reads it there and puts its folder first on PATH. An engine that was built from Go modules has
-no language host for Python; then ours (tools/language-host) lies beside it.
+Its version is stated once, in tools/pulumi/go.mod, and the hash of every module in go.sum beside it. The official
+installer is not run: it is fetched anew each time, and nothing here knows its hash. The binary's path is written to
+`.gpufleet/engine`, one line: whoever runs the engine reads it there and puts its folder first on PATH. An engine that
+was built from Go modules has no language host for Python; then ours (tools/language-host) lies beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,13 +20,6 @@ from tools.phases import CommandError, PhaseError, command, shown
 
 MODULE = "github.com/pulumi/pulumi/pkg/v3"
 HOSTS = ("pulumi-language-python", "pulumi-resource-pulumi-python")
-INSTALLER_LIMIT_SECONDS = 300  # the Go build takes about as long: no reason to wait longer for a download
-INSTALL = """
-import socket, sys, semver
-from pulumi.automation import PulumiCommand
-socket.setdefaulttimeout(10)  # a network that swallows packets is as good as none
-PulumiCommand.install(root=sys.argv[1], version=semver.VersionInfo.parse(sys.argv[2]))
-"""
 
 Working = Callable[[str], None]
 
@@ -104,41 +97,23 @@ def cached(wanted: str, working: Working) -> Engine | None:
 
 
 def made(root: Path, wanted: str, working: Working) -> Engine:
-    """A new engine in the cache: the official one where its site can be reached, else one built with Go."""
-    try:
-        return Engine(downloaded(root, wanted, working), wanted, "from its official installer")
-    except CommandError as error:
-        why = error.tail[-1] if error.tail else str(error)
+    """A new engine in the cache, built with Go."""
     try:
         return Engine(built(root, wanted, working), wanted, "built from Go modules")
     except CommandError as error:
-        raise PhaseError(
-            f"no engine: the official installer failed ({why[:90]}); the Go build too: {error}",
-            f"put pulumi {wanted} or newer on PATH (https://www.pulumi.com/docs/install), or Go to build it; run again",
-            error.tail,
-        ) from error
-
-
-def downloaded(root: Path, wanted: str, working: Working) -> Path:
-    """Installs the official release, language hosts and all, through the SDK. Raises CommandError."""
-    engine = cache(wanted) / "pulumi"
-    engine.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=engine.parent) as aside:
-        python = str(root / ".venv" / "bin" / "python")
-        working("trying the official installer")
-        command(
-            [python, "-c", INSTALL, aside, wanted],
-            lambda _: working("trying the official installer"),
-            limit_seconds=INSTALLER_LIMIT_SECONDS,
+        remedy = (
+            f"install Go {module_version(root, 'go')} or newer (https://go.dev/dl), or put pulumi {wanted} or newer on"
+            " PATH (https://www.pulumi.com/docs/install); run again"
         )
-        programs = sorted(Path(aside, "bin").iterdir(), key=lambda path: path.name == engine.name)  # the engine last
-        for program in programs:
-            program.replace(engine.parent / program.name)
-    return engine
+        what = f"no engine: none on PATH is new enough, and it cannot be built: {error}"
+        raise PhaseError(what, remedy, error.tail) from error
 
 
 def built(root: Path, wanted: str, working: Working) -> Path:
-    """Builds the engine from tools/pulumi, about five minutes on two cores. Raises CommandError."""
+    """Builds the engine from tools/pulumi, about five minutes on two cores. Raises CommandError.
+
+    Go holds each module against go.sum, whoever sent it (Go Modules Reference, "Authenticating modules").
+    """
     module = root / "tools" / "pulumi"
     least = module_version(root, "go")
     version = command(["go", "env", "GOVERSION"], working, env={"GOTOOLCHAIN": "local"}, cwd=Path("/"))[-1]
@@ -156,8 +131,8 @@ def built(root: Path, wanted: str, working: Working) -> Path:
     # An engine without a version fails its own checks; the tags leave out cgo's user database and gRPC's tracing pages.
     linked = f"-w -s -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{wanted}"
     with replacing(engine) as new:
-        build = ["go", "build", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace", "-ldflags", linked, "-o", str(new)]
-        command([*build, f"{MODULE}/cmd/pulumi"], count, env={"CGO_ENABLED": "0"}, cwd=module)
+        build = ["go", "build", "-mod=readonly", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace", "-ldflags", linked]
+        command([*build, "-o", str(new), f"{MODULE}/cmd/pulumi"], count, env={"CGO_ENABLED": "0"}, cwd=module)
     return engine
 
 

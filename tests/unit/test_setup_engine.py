@@ -17,6 +17,7 @@ from tools.phases import CommandError, PhaseError, Skipped
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = module_version(ROOT, engine.MODULE)
 NEWER, OLDER = "3.999.0", "3.2.0"
+BUILT = engine.built
 
 
 def silent(_: str) -> None:
@@ -34,18 +35,13 @@ def fake(folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose user has an empty cache, no engine on PATH, no network and no Go."""
+    """A checkout whose user has an empty cache, no engine on PATH and no Go."""
     root = tmp_path / "checkout"
     shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__", ".venv"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setattr(engine, "downloaded", offline)
     monkeypatch.setattr(engine, "built", no_go)
     return root
-
-
-def offline(*_: object) -> Path:
-    raise CommandError(["python"], "ended with exit code 1", ["Name or service not known"])
 
 
 def no_go(*_: object) -> Path:
@@ -116,13 +112,35 @@ def test_an_engine_that_does_not_run_is_made_again(
     assert engine_phase(project, silent) == f"pulumi {WANTED}, built from Go modules"
 
 
-def test_without_any_way_to_an_engine_both_reasons_and_a_remedy_are_told(project: Path) -> None:
+def test_without_any_way_to_an_engine_the_reason_and_both_remedies_are_told(project: Path) -> None:
     with pytest.raises(PhaseError) as failed:
         engine_phase(project, silent)
-    assert "Name or service not known" in failed.value.what
     assert "`go env GOVERSION` did not start" in failed.value.what
+    assert f"install Go {module_version(ROOT, 'go')} or newer" in failed.value.remedy
     assert f"pulumi {WANTED} or newer on PATH" in failed.value.remedy
     assert not (project / ".gpufleet" / "engine").exists()
+
+
+def test_an_engine_is_made_by_go_alone_from_modules_that_the_repository_knows(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def compiler(argv: list[str], *_: object, **__: object) -> list[str]:
+        ran.append(argv)
+        if "build" in argv:
+            fake(tmp_path / "made", WANTED).replace(argv[argv.index("-o") + 1])
+        elif argv[0] != "go":
+            raise CommandError(argv, "did not start", ())
+        return [f"go{module_version(ROOT, 'go')}"]
+
+    monkeypatch.setattr(engine, "built", BUILT)
+    monkeypatch.setattr(engine, "command", compiler)
+
+    engine_phase(project, silent)
+
+    assert {Path(argv[0]).name for argv in ran} == {"pulumi", "go"}  # `pulumi version` of the cache, then Go
+    assert [argv[2] for argv in ran if argv[:2] == ["go", "build"]] == ["-mod=readonly"]
 
 
 def test_a_build_that_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
