@@ -8,6 +8,8 @@ from typing import Literal
 
 from infra.plan.plan import GroupPlan, Plan, StoragePlan
 
+BUNDLES = "bundles/"  # of the objects in a stack's own bucket; nodes read nothing else there
+
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:

@@ -12,19 +12,24 @@ class Resource:
     """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
 
     anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
-    that holds the playbook bundle.
+    that holds the playbook bundle. prefix: of the objects that are meant, all of them where it is empty.
     """
 
     kind: Literal["bucket", "objects", "key", "interfaces", "anything"]
     name: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of an IAM policy, always an Allow. equals: condition keys and the value that each must have
-    (StringEquals)."""
+    """One statement of an IAM policy, always an Allow.
+
+    equals: condition keys and the value that each must have (StringEquals). within_vpc: only for requests that come
+    through the endpoints of the stack's own VPC (AWS).
+    """
 
     sid: str
     actions: tuple[str, ...]
     resources: tuple[Resource, ...]
     equals: Mapping[str, str]
+    within_vpc: bool = False

@@ -14,6 +14,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_alicloud import oss
 
 from infra.clouds.bundle import PROJECT, kept, packed
+from infra.plan.rented import BUNDLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class Bundle(ComponentResource):
         uploaded = oss.BucketObject(
             f"{name}-object",
             bucket=args.bucket,
-            key=f"bundles/{self.sha256}.tar",
+            key=f"{BUNDLES}{self.sha256}.tar",
             source=str(kept(content, args.folder / f"{self.sha256}.tar")),
             content_type="application/x-tar",
             opts=ResourceOptions(parent=self, retain_on_delete=True),

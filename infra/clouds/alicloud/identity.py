@@ -81,7 +81,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
         case "bucket":
             return Output.concat("acs:oss:*:*:", args.buckets[resource.name])
         case "objects":
-            return Output.concat("acs:oss:*:*:", args.buckets[resource.name], "/*")
+            return Output.concat("acs:oss:*:*:", args.buckets[resource.name], f"/{resource.prefix}*")
         case "key":
             return args.key_arn
         case "interfaces" | "anything":

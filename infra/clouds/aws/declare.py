@@ -24,6 +24,7 @@ from infra.clouds.aws.lustre import Lustre, LustreArgs
 from infra.clouds.aws.network import Network, NetworkArgs
 from infra.clouds.aws.node_group import NodeGroup, NodeGroupArgs
 from infra.clouds.aws.user_data import Boot, user_data
+from infra.clouds.order import once
 from infra.clouds.tags import named
 from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, EksPlan, ImagePlan, LustrePlan
 
@@ -66,7 +67,7 @@ class Cluster(ComponentResource):
         """Nodes that a playbook makes."""
         mine, plan = ResourceOptions(parent=self), self._plan
         self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
-        may = IdentityArgs(plan=plan.permissions, buckets=self._arns, key_arn=self._key_arn)
+        may = IdentityArgs(plan=plan.permissions, buckets=self._arns, key_arn=self._key_arn, vpc_id=self._vpc_id)
         self._identity = Identity("nodes", may, mine)
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:
@@ -78,6 +79,7 @@ class Cluster(ComponentResource):
             plan=self._plan,
             eks=eks,
             owner=self._network.owner,
+            vpc_id=self._vpc_id,
             subnets=self._network.subnets,
             security_groups=self._access.security_groups,
             buckets=self._arns,
@@ -92,7 +94,7 @@ class Cluster(ComponentResource):
     def _surroundings(self) -> None:
         """What stands around the nodes and knows nothing of them."""
         mine, plan, network = ResourceOptions(parent=self), self._plan, self._network
-        Endpoints(
+        endpoints = Endpoints(
             "endpoints",
             EndpointsArgs(
                 plan=plan.network.endpoints,
@@ -103,6 +105,7 @@ class Cluster(ComponentResource):
             ),
             mine,
         )
+        self._vpc_id = once(network.vpc_id, *endpoints.gateways)  # for whom buckets answer only by that way
         owned: dict[str, Input[str]] = {"owner": network.owner, "key_arn": self._key_arn}
         log = FlowLogArgs(plan=plan.network.flow_log, region=plan.region, vpc_id=network.vpc_id, **owned)
         FlowLog("flow-log", log, mine)

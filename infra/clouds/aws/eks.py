@@ -25,12 +25,15 @@ from infra.plan.aws import AwsPlan, EksPlan, Managed
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesArgs:
-    """What the cluster needs. owner: the account's number. subnets, security_groups: ids, and buckets: ARNs, by the
-    plan's names."""
+    """What the cluster needs. owner: the account's number. vpc_id: known once its way to S3 is there.
+
+    subnets, security_groups: ids, and buckets: ARNs, by the plan's names.
+    """
 
     plan: AwsPlan
     eks: EksPlan
     owner: Input[str]
+    vpc_id: Input[str]
     subnets: Mapping[str, Input[str]]
     security_groups: Mapping[str, Input[str]]
     buckets: Mapping[str, Input[str]]
@@ -55,7 +58,9 @@ class Kubernetes(ComponentResource):
             ),
             mine,
         )
-        allowed = statements(IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn))
+        allowed = statements(
+            IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
+        )
         role_arn = role("nodes", assumed_by("ec2.amazonaws.com"), allowed, mine)
         network = self._addons("node-addons", args, control_plane.name, before_nodes=True)
         joinable = once(control_plane.name, *network.made)
@@ -89,5 +94,12 @@ class Kubernetes(ComponentResource):
 
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:
         plan = [addon for addon in args.eks.addons if addon.before_nodes == before_nodes]
-        addons = AddonsArgs(plan=plan, name=args.eks.name, cluster=cluster, buckets=args.buckets, key_arn=args.key_arn)
+        addons = AddonsArgs(
+            plan=plan,
+            name=args.eks.name,
+            cluster=cluster,
+            buckets=args.buckets,
+            key_arn=args.key_arn,
+            vpc_id=args.vpc_id,
+        )
         return Addons(name, addons, ResourceOptions(parent=self))

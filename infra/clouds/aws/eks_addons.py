@@ -34,6 +34,7 @@ class AddonsArgs:
     cluster: Input[str]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
+    vpc_id: Input[str]
 
 
 class Addons(ComponentResource):
@@ -50,7 +51,9 @@ class Addons(ComponentResource):
         mine = ResourceOptions(parent=self)
         identities: list[AddonPodIdentityAssociationArgsDict] = []
         if plan.service_account is not None:
-            allowed = statements(IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn))
+            allowed = statements(
+                IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
+            )
             arn = role(plan.name, pods_trust(args.name, plan.service_account), allowed, mine)
             identities.append({"role_arn": arn, "service_account": plan.service_account})
         return eks.Addon(

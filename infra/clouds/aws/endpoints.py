@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, Input, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import ec2
 
 from infra.plan.aws import EndpointPlan
@@ -23,14 +23,20 @@ class EndpointsArgs:
 
 
 class Endpoints(ComponentResource):
-    """Gateway endpoints as rows of route tables, interface endpoints as addresses with private DNS."""
+    """Gateway endpoints as rows of route tables, interface endpoints as addresses with private DNS.
+
+    gateways: ids of the former.
+    """
+
+    gateways: list[Output[str]]
 
     def __init__(self, name: str, args: EndpointsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Endpoints", name, {}, opts)
         mine = ResourceOptions(parent=self)
+        self.gateways = []
         for plan in args.plan:
             if plan.kind == "gateway":
-                ec2.VpcEndpoint(
+                gateway = ec2.VpcEndpoint(
                     f"endpoint-{plan.name}",
                     vpc_id=args.vpc_id,
                     service_name=plan.service,
@@ -38,6 +44,7 @@ class Endpoints(ComponentResource):
                     route_table_ids=[args.route_tables[subnet] for subnet in plan.subnets],
                     opts=mine,
                 )
+                self.gateways.append(gateway.id)
             else:
                 groups = () if plan.security_group is None else (plan.security_group,)
                 ec2.VpcEndpoint(

@@ -16,11 +16,12 @@ from infra.plan.aws import Resource, Statement
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityArgs:
-    """What the role needs. buckets: their ARNs by the plan's names."""
+    """What the role needs. buckets: their ARNs by the plan's names. vpc_id: known once its way to S3 is there."""
 
     plan: Sequence[Statement]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
+    vpc_id: Input[str]
 
 
 class Identity(ComponentResource):
@@ -49,7 +50,8 @@ def statements(args: IdentityArgs) -> Iterator[dict[str, Any]]:
 
 
 def _statement(plan: Statement, args: IdentityArgs) -> dict[str, Any]:
-    condition = {"Condition": {"StringEquals": dict(plan.equals)}} if plan.equals else {}
+    equals = {**plan.equals, **({"aws:SourceVpc": args.vpc_id} if plan.within_vpc else {})}
+    condition = {"Condition": {"StringEquals": equals}} if equals else {}
     return {
         "Sid": plan.sid,
         "Effect": "Allow",
@@ -64,7 +66,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
         case "bucket":
             return args.buckets[resource.name]
         case "objects":
-            return Output.concat(args.buckets[resource.name], "/*")
+            return Output.concat(args.buckets[resource.name], f"/{resource.prefix}*")
         case "key":
             return args.key_arn
         case "interfaces":

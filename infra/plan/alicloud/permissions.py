@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.plan.rented import BucketPlan
+from infra.plan.rented import BUNDLES, BucketPlan
 from infra.plan.statement import Resource, Statement
 
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
@@ -24,7 +24,7 @@ def permissions(storage: Sequence[BucketPlan]) -> tuple[Statement, ...]:
 
 
 def _statements(storage: Sequence[BucketPlan]) -> Iterator[Statement]:
-    yield _allow("ReadBundle", "oss:GetObject", on=[Resource(kind="objects", name=OWN_BUCKET)])
+    yield _allow("ReadBundle", "oss:GetObject", on=[Resource(kind="objects", name=OWN_BUCKET, prefix=BUNDLES)])
     if names := [item.name for item in storage]:
         objects = ("oss:GetObject", "oss:PutObject", "oss:DeleteObject", "oss:AbortMultipartUpload")
         yield _allow("ListBuckets", "oss:ListObjects", on=[Resource(kind="bucket", name=name) for name in names])

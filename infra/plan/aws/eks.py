@@ -14,7 +14,7 @@ from infra.plan.aws.capacity import Managed, Spot
 from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.groups import subnet_name
 from infra.plan.aws.managed import GROUP_LABEL, PODS_PER_NODE
-from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, allow, use_of_buckets
+from infra.plan.aws.permissions import ANYTHING, SESSIONS, allow, use_key, use_of_buckets
 from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
 from infra.plan.kubernetes import EFA, SPOT_SECONDS, PodGroupPlan, TenantPlan, pods, tenant_plan
 from infra.plan.rented import BucketPlan
@@ -74,7 +74,7 @@ def eks_plan(
         subnets=tuple(subnet_name("private", zone) for zone in asked.all_zones),
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
-        addons=tuple(_addons(storage)),
+        addons=tuple(_addons(asked.region, storage)),
         tenant=_tenant(asked, groups),
     )
 
@@ -103,7 +103,7 @@ def eks_permissions(asked: AwsSpec) -> tuple[Statement, ...]:
     return PULL_IMAGES, JOIN, *([SESSIONS] if asked.access.ssm else [])
 
 
-def _addons(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:
+def _addons(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:
     """In the order in which they are needed. The network plug-in of every supported version knows efa-only."""
     yield AddonPlan(name="eks-pod-identity-agent", before_nodes=True)
     yield AddonPlan(
@@ -121,7 +121,7 @@ def _addons(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:
             name="aws-mountpoint-s3-csi-driver",
             before_nodes=False,
             service_account="s3-csi-driver-sa",
-            permissions=(*buckets, USE_KEY),
+            permissions=(*buckets, use_key(region, storage)),
         )
     if any(isinstance(item, LustrePlan) for item in storage):
         yield AddonPlan(name="aws-fsx-csi-driver", before_nodes=False)

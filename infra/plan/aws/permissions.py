@@ -1,7 +1,12 @@
 """What the nodes may do: each statement one purpose, and no more than it needs.
 
+What lies in buckets is reached through the VPC's endpoint alone: credentials that are carried out of it open nothing.
+The key is used through S3 alone, which calls KMS from outside of the VPC.
+
 Sources: Service Authorization Reference (which actions know a resource); mountpoint-s3, "Configuring Mountpoint" (what
-it calls); Systems Manager User Guide, "Verify or create an IAM role with Session Manager permissions".
+it calls); S3 User Guide, "Controlling access from VPC endpoints with bucket policies"; KMS Developer Guide, "Use VPC
+endpoints to control access to AWS KMS resources" and "kms:ViaService"; Systems Manager User Guide, "Verify or create an
+IAM role with Session Manager permissions".
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
-from infra.plan.rented import BucketPlan
+from infra.plan.rented import BUNDLES, BucketPlan
 from infra.plan.statement import Resource, Statement
 from infra.spec.aws import AwsSpec
 
@@ -22,9 +27,9 @@ def permissions(
 ) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return (
-        allow("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE)]),
+        _in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
         *use_of_buckets(storage),
-        USE_KEY,
+        use_key(asked.region, storage),
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
         *_telling_of_load(groups),
         *([SESSIONS] if asked.access.ssm else []),
@@ -43,8 +48,15 @@ def use_of_buckets(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[State
     names = [item.name for item in storage if isinstance(item, BucketPlan)]
     if names:
         objects = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
-        yield allow("ListBuckets", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
-        yield allow("UseObjects", *objects, on=[Resource(kind="objects", name=name) for name in names])
+        yield _in_buckets("ListBuckets", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
+        yield _in_buckets("UseObjects", *objects, on=[Resource(kind="objects", name=name) for name in names])
+
+
+def use_key(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Statement:
+    """Decrypting what S3 holds, and encrypting where there is something to write to."""
+    written = any(isinstance(item, BucketPlan) for item in storage)
+    actions = ("kms:Decrypt", "kms:GenerateDataKey") if written else ("kms:Decrypt",)
+    return allow("UseKey", *actions, on=[Resource(kind="key")], equals={"kms:ViaService": f"s3.{region}.amazonaws.com"})
 
 
 def allow(sid: str, *actions: str, on: Sequence[Resource], equals: dict[str, str] | None = None) -> Statement:
@@ -52,7 +64,10 @@ def allow(sid: str, *actions: str, on: Sequence[Resource], equals: dict[str, str
     return Statement(sid=sid, actions=actions, resources=tuple(on), equals=equals or {})
 
 
-USE_KEY = allow("UseKey", "kms:Decrypt", "kms:GenerateDataKey", on=[Resource(kind="key")])
+def _in_buckets(sid: str, *actions: str, on: Sequence[Resource]) -> Statement:
+    return Statement(sid=sid, actions=actions, resources=tuple(on), equals={}, within_vpc=True)
+
+
 SESSIONS = allow(
     "SessionManager",
     "ssm:UpdateInstanceInformation",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from rendered import inputs, statements, trainer
+import pytest
+from graph_clusters import CLUSTERS
+from rendered import inputs, statements, the, trainer
 
-from infra.graph import Graph
+from infra.graph import Graph, resources
 
 Rendered = Callable[[str], Graph]
 
@@ -50,6 +52,57 @@ def test_the_nodes_role_names_its_actions_and_buckets(graph_of: Rendered) -> Non
     assert [one["Resource"] for one in allowed if one["Sid"] == "UseObjects"] == [["${storage-data-bucket.arn}/*"]]
 
 
+def test_of_the_stacks_own_bucket_nodes_read_bundles_and_nothing_else(graph_of: Rendered) -> None:
+    allowed = statements(inputs(graph_of("fabric"), "RolePolicy", "nodes-permissions")["policy"])
+    about = [one for one in allowed if any("own-bucket" in resource for resource in one["Resource"])]
+
+    assert [(one["Action"], one["Resource"]) for one in about] == [(["s3:GetObject"], ["${own-bucket.arn}/bundles/*"])]
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_what_lies_in_buckets_answers_the_stacks_own_network_alone(cluster: str, graph_of: Rendered) -> None:
+    policies = [node for node in graph_of(cluster).of("RolePolicy") if '"s3:' in str(node.inputs["policy"])]
+
+    for node in policies:
+        for one in statements(inputs(graph_of(cluster), "RolePolicy", node.name)["policy"]):
+            named = one.get("Condition", {}).get("StringEquals", {})
+            if any(action.startswith("s3:") for action in one["Action"]):
+                assert named == {"aws:SourceVpc": "${vpc.id}"}, one["Sid"]
+            if any(action.startswith("kms:") for action in one["Action"]):
+                assert named == {"kms:ViaService": "s3.us-east-1.amazonaws.com"}, one["Sid"]
+    assert len(policies) == 1
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_every_subnet_reaches_buckets_by_the_endpoint_and_no_right_to_them_comes_before_it(
+    cluster: str, graph_of: Rendered
+) -> None:
+    graph = graph_of(cluster)
+    endpoint = the(graph, "VpcEndpoint", "endpoint-s3")
+    waiting = [
+        row["property_dependencies"]["policy"]
+        for row in resources(graph)
+        if row["type"].endswith(":RolePolicy") and '"s3:' in row["inputs"]["policy"]
+    ]
+
+    routes = inputs(graph, "VpcEndpoint", "endpoint-s3")["routeTableIds"]
+    assert set(routes) == {f"${{{node.name}.id}}" for node in graph.of("RouteTable")}
+    assert all(endpoint.urn in urns for urns in waiting)
+
+
+def test_nodes_without_a_bucket_to_write_to_decrypt_and_encrypt_nothing(graph_of: Rendered) -> None:
+    use = {
+        cluster: next(
+            one["Action"]
+            for one in statements(inputs(graph_of(cluster), "RolePolicy", "nodes-permissions")["policy"])
+            if one["Sid"] == "UseKey"
+        )
+        for cluster in ("fabric", "spot")
+    }
+
+    assert use == {"fabric": ["kms:Decrypt", "kms:GenerateDataKey"], "spot": ["kms:Decrypt"]}
+
+
 def test_announcements_reach_the_queue_and_nobody_else_writes_to_it(graph_of: Rendered) -> None:
     graph = graph_of("spot")
     patterns = [json.loads(node.inputs["eventPattern"]) for node in graph.of("EventRule")]
@@ -57,6 +110,7 @@ def test_announcements_reach_the_queue_and_nobody_else_writes_to_it(graph_of: Re
 
     assert {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} in patterns
     assert allow["Principal"] == {"Service": "events.amazonaws.com"}
+    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": "${vpc.ownerId}"}
     assert "${spot-interruption-event.arn}" in allow["Condition"]["ArnEquals"]["aws:SourceArn"]
     assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
