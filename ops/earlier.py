@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from infra import spec
-from infra.spec.shown import printable
+from infra.spec.shown import escaped
 from ops.failure import Failure
 from ops.project import Project
 
@@ -165,6 +165,6 @@ def _planned(process: subprocess.Popen[str], there: Project, project: Project, r
         _Saved.model_validate(found)
     except (ValueError, ValidationError):
         why = errors.strip().splitlines() or ["it prints no plan"]
-        last = printable(why[-1])
+        last = escaped(why[-1])
         raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
     return found

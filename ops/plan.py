@@ -11,7 +11,7 @@ from infra.plan import decide, described
 from infra.plan.plan import HOURS_PER_MONTH, Cost, Plan
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
-from infra.spec.shown import printable
+from infra.spec.shown import escaped
 from infra.uncollected import uncollected
 from ops import cluster
 from ops.failure import Failure
@@ -90,7 +90,7 @@ def text(planned: Planned) -> str:
         ("price", price_line(decided.cost)),
         ("month", month_line(decided.cost, planned.file.spec.budget)),
     ]
-    lines = [printable(decided.headline), "", *(f"  {name:<12} {printable(value)}" for name, value in rows if value)]
+    lines = [escaped(decided.headline), "", *(f"  {name:<12} {escaped(value)}" for name, value in rows if value)]
     count = sum(row["custom"] for row in document["resources"])  # components are names for what is in them
     picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
     return "\n".join([*lines, f"  {count} resources · nothing created · {picture}"])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import yaml
 
 from infra.spec.public_key import looks_private
-from infra.spec.shown import printable, quoted
+from infra.spec.shown import escaped, quoted
 
 MOST_BYTES = 1 << 20  # of a file: some 4,000 hosts
 MOST_VALUES = 100_000  # with each alias counted as what it stands for: few bytes can stand for millions
@@ -154,7 +154,7 @@ class _Reading:
 
     def _data(self, node: yaml.Node, path: str) -> Any:
         if node.tag not in _TAGS:
-            tag = printable(node.tag[:LONGEST_KEY])  # which may hold any character, written as %0A
+            tag = escaped(node.tag[:LONGEST_KEY])  # which may hold any character, written as %0A
             raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {tag}")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from infra.spec.shown import printable
+from infra.spec.shown import escaped
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return printable(f"{place} {self.key}: {self.message}" if self.key else f"{place}: {self.message}")
+        return escaped(f"{place} {self.key}: {self.message}" if self.key else f"{place}: {self.message}")
 
 
 class SpecError(Exception):

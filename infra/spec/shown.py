@@ -16,7 +16,7 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…")
 
 
-def printable(text: str) -> str:
+def escaped(text: str) -> str:
     """The text in one line: what is not printed as itself (controls, line breaks, marks of direction) as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from infra.spec.shown import printable
+from infra.spec.shown import escaped
 
 MARKS = {"add": "+", "change": "~", "replace": "!", "remove": "-"}
 WORDS = {"add": "added", "change": "changed", "replace": "replaced", "remove": "removed"}
@@ -40,7 +40,7 @@ def text(document: Mapping[str, Any]) -> str:
     for concern, rows in groupby(told["resources"], key=lambda row: row["concern"]):
         lines += ["", f"  {concern}", *(line for row in rows for line in _resource(row))]
     lines += ["", *_prices(told["cost"]), *_findings(told["findings"])]
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(escaped, lines))
 
 
 def _decisions(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -118,7 +118,7 @@ def shown(value: Any) -> str:
 
 def _plain(value: Any) -> str:
     """Without quotation marks around a text; what would break the line or steer a terminal is escaped."""
-    written = printable(json.dumps(value, ensure_ascii=False))
+    written = escaped(json.dumps(value, ensure_ascii=False))
     return written[1:-1].replace('\\"', '"') if isinstance(value, str) else written
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from infra.spec.shown import printable
+from infra.spec.shown import escaped
 
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1f2328 }
@@ -98,7 +98,7 @@ class Canvas:
     ) -> None:
         """y: of the baseline. end: x is where it ends."""
         kinds = " ".join(filter(None, [kind, "strong" if strong else ""]))
-        kept = escape(cut(printable(text), room, size, strong=strong), quote=False)
+        kept = escape(cut(escaped(text), room, size, strong=strong), quote=False)
         looks = (f' class="{kinds}"' if kinds else "") + (' text-anchor="end"' if end else "")
         self.shapes.append(f'<text x="{x}" y="{y}" font-size="{size}"{looks}>{kept}</text>')
 
@@ -112,8 +112,8 @@ class Canvas:
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
                 f'viewBox="0 0 {wide} {high}" role="img">',
-                f"<title>{escape(printable(title), quote=False)}</title>",
-                f"<desc>{escape(printable(told), quote=False)}</desc>",
+                f"<title>{escape(escaped(title), quote=False)}</title>",
+                f"<desc>{escape(escaped(told), quote=False)}</desc>",
                 f"<style>{STYLE}</style>",
                 f'<rect width="{wide}" height="{high}" class="page"/>',
                 *self.shapes,
