@@ -57,10 +57,12 @@ def needed(lock: str, package: str) -> list[str]:
 
 
 def kept(content: bytes, file: Path) -> Path:
-    """The engine reads the archive from a file; one of this name has this content already."""
-    if not file.is_file():
+    """The engine reads the archive from a file. One of this name that has other content, or is a link, was put there by
+    somebody else, with the files of a branch for instance: nodes run what is in it as root."""
+    if file.is_symlink() or not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")
+        fresh.unlink(missing_ok=True)  # a link would be written through
         fresh.write_bytes(content)
         fresh.replace(file)
     return file

@@ -10,7 +10,9 @@ from infra.graph import policy
 from infra.graph.boot import boot_commands
 from infra.graph.record import SECRET, UNKNOWN, Graph, Node, render
 from infra.plan import decide
+from infra.plan.plan import Plan
 from infra.spec import load
+from infra.spec.cluster import Budget
 
 ELSEWHERE = ("stack", "cloud", "region", "cost", "findings")  # keys of the plan that the document has itself
 PICKLE = "__provider"  # a dynamic resource carries its own code, which says nothing about the resource
@@ -39,8 +41,15 @@ def plan_document(root: Path, stack: str) -> dict[str, Any]:
         "findings": [finding.to_json() for finding in (*plan.findings, *violations)],
         "cost": plan.cost.to_json(),
         "commands": [command.to_json() for command in (*plan.commands, *boot_commands(rows))],
-        "decisions": {key: value for key, value in plan.to_json().items() if key not in ELSEWHERE},
+        "decisions": decisions(plan, budget),
     }
+
+
+def decisions(plan: Plan, budget: Budget | None) -> dict[str, Any]:
+    """The plan as data, with the limits of what it may cost: nothing but a rule reads them, and whoever raises one lets
+    more be bought."""
+    limits = {} if budget is None else {"limits": budget.model_dump(mode="json")}
+    return {**{key: value for key, value in plan.to_json().items() if key not in ELSEWHERE}, **limits}
 
 
 def resources(graph: Graph) -> list[dict[str, Any]]:

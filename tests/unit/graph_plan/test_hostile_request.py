@@ -12,6 +12,7 @@ from graph_projects import LOCAL, REPOSITORY, commit, committed, git, write
 from typer.testing import CliRunner
 
 from infra import spec
+from infra.clouds.bundle import kept
 from ops import plan as command
 from ops.__main__ import app
 from ops.failure import Failure
@@ -195,6 +196,17 @@ def test_a_repository_among_the_files_of_a_project_is_not_the_project_s(tmp_path
         command.plan(project, "x", "theirs")
 
     assert not (tmp_path / "ran").exists()
+
+
+def test_an_archive_that_came_with_the_files_is_not_what_nodes_run(tmp_path: Path) -> None:
+    for name in ("a.tar", "a.new"):
+        (tmp_path / f"theirs-{name}").write_bytes(b"theirs")
+        (tmp_path / name).symlink_to(tmp_path / f"theirs-{name}")
+    (tmp_path / "b.tar").write_bytes(b"theirs")
+
+    assert [kept(b"mine", tmp_path / name).read_bytes() for name in ("a.tar", "b.tar")] == [b"mine", b"mine"]
+    assert not (tmp_path / "a.tar").is_symlink()
+    assert {file.read_bytes() for file in tmp_path.glob("theirs-*")} == {b"theirs"}
 
 
 @pytest.mark.parametrize("ref", ["-h", "--output=ran", "--upload-pack=touch ran", "HEAD;touch ran", "$(touch ran)"])
