@@ -65,7 +65,8 @@ def program(file: Path, content: str) -> None:
 
 
 def blocks(markdown: str) -> list[str]:
-    """The contents of the fenced blocks, of which a text must wholly consist."""
+    """The contents of the fenced blocks, of which a text must wholly consist, without a control character."""
+    assert all(each.isprintable() for each in markdown.split("\n"))
     tokens = MarkdownIt("commonmark").parse(markdown)
     assert {token.type for token in tokens} == {"fence"}
     return [token.content for token in tokens]

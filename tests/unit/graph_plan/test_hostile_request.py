@@ -150,6 +150,17 @@ def test_no_text_of_a_stack_file_begins_a_line_or_steers_a_terminal(project: Pro
     assert all(line.isprintable() for line in told)
 
 
+def test_no_name_of_a_project_steers_a_terminal(project: Project) -> None:
+    name = LOOKS["quoted"]
+    (project.root / "Pulumi.yaml").write_text(f"name: {name}\nstackConfigDir: stacks\nconfig: {{cluster: {{}}}}\n")
+    write(project.root, "- a\n")
+
+    told = refused(project)
+
+    assert "holds `config:`" in told
+    assert told.isprintable()
+
+
 def test_a_stack_file_with_a_name_that_is_no_name_is_no_stack(project: Project) -> None:
     (project.root / "stacks" / f"Pulumi.{STEERING}.yaml").write_text(LOCAL)
     (project.root / "stacks" / "Pulumi.good.yaml").write_text(LOCAL)
