@@ -125,8 +125,8 @@ def _unpack(root: Path, ref: str, folder: Path) -> None:
 
 def _commit(root: Path, ref: str) -> str:
     """The commit's name; empty for what is none."""
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    return found.stdout.decode().strip()
+    answer = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return answer.stdout.decode().strip()
 
 
 def _has(root: Path, stack: str) -> bool:

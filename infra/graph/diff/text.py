@@ -45,7 +45,7 @@ def text(document: Mapping[str, Any]) -> str:
 
 def _decisions(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Those of security whole, before all else; of the others as many as a person reads."""
-    security, others = ([row for row in rows if row["security"] is wanted] for wanted in (True, False))
+    security, others = ([row for row in rows if row["security"] is marked] for marked in (True, False))
     if security:
         yield from ("", f"  {SECURITY}", *(_decision(row, whole) for row in security))
     if others:

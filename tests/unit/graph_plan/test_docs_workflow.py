@@ -115,10 +115,10 @@ def test_it_asks_for_options_that_the_command_has() -> None:
     lines = [line for step in steps("plan") for line in step.get("run", "").splitlines()]
     (line,) = [line for line in lines if "bin/gpufleet plan" in line]
     options = {word for word in shlex.split(line) if word.startswith("--")}
-    told = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "200"}).output
+    usage = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "200"}).output
 
     assert options == {"--against"}
-    assert all(option in told for option in options)
+    assert all(option in usage for option in options)
 
 
 def small(folder: Path) -> Path:
@@ -205,13 +205,13 @@ def test_a_hostile_artifact_stays_a_block_of_the_comment(tmp_path: Path, text: s
     (tmp_path / "plans" / "plan-c").mkdir()
     (tmp_path / "plans" / "plan-c" / "plan.txt").symlink_to("/etc/passwd")
     (tmp_path / "re.py").write_text("raise SystemExit('ran')")
-    program(tmp_path / "bin" / "gh", '#!/bin/sh\necho "$@" >asked\n')
+    program(tmp_path / "bin" / "gh", '#!/bin/sh\necho "$@" >arguments\n')
 
     ended = ran("comment", "comment", tmp_path, NUMBER="7", GITHUB_REPOSITORY="o/r", GH_TOKEN="t")
 
     body = (tmp_path / "body.md").read_text()
     assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "asked").read_text().strip() == "pr comment 7 --repo o/r --body-file body.md"
+    assert (tmp_path / "arguments").read_text().strip() == "pr comment 7 --repo o/r --body-file body.md"
     assert 1 <= len(blocks(body)) <= 2
     assert "root:" not in body
     assert len(body) < LIMIT

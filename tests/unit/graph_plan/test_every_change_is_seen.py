@@ -48,16 +48,16 @@ def others(value: Any) -> list[Any]:
     return [ABSENT]
 
 
-def changed(cluster: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
-    found = copy.deepcopy(cluster)
-    inside: Any = found
+def changed(original: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
+    cluster = copy.deepcopy(original)
+    inside: Any = cluster
     for key in path[:-1]:
         inside = inside[key]
     if value is ABSENT:
         del inside[path[-1]]
     else:
         inside[path[-1]] = value
-    return found
+    return cluster
 
 
 def loaded(root: Path, cluster: dict[str, Any]) -> StackFile | None:

@@ -58,10 +58,10 @@ def test_a_link_in_place_of_a_stack_file_shows_nothing_of_what_it_leads_to(
         target = str(outside)
     (project.root / "stacks" / "Pulumi.x.yaml").symlink_to(target)
 
-    told = refused(project)
+    message = refused(project)
 
-    assert "is a link" in told
-    assert SECRET not in told
+    assert "is a link" in message
+    assert SECRET not in message
 
 
 def test_a_folder_of_stack_files_outside_the_project_is_refused(
@@ -72,10 +72,10 @@ def test_a_folder_of_stack_files_outside_the_project_is_refused(
     (project.root / "stacks").rmdir()
     (project.root / "stacks").symlink_to(outside)
 
-    told = refused(project)
+    message = refused(project)
 
-    assert "leads out of the project" in told
-    assert SECRET not in told
+    assert "leads out of the project" in message
+    assert SECRET not in message
 
 
 def test_a_pipe_in_place_of_a_stack_file_is_not_waited_for(project: Project) -> None:
@@ -110,11 +110,11 @@ def test_a_pipe_in_place_of_a_stack_file_is_not_waited_for(project: Project) -> 
 def test_a_file_that_would_take_time_or_memory_is_one_short_line(project: Project, content: str, words: str) -> None:
     write(project.root, content)
 
-    told = refused(project)
+    message = refused(project)
 
-    assert words in told
-    assert len(told.splitlines()) == 1
-    assert len(told) < 250
+    assert words in message
+    assert len(message.splitlines()) == 1
+    assert len(message) < 250
 
 
 def test_ten_thousand_mistakes_are_not_ten_thousand_lines(project: Project) -> None:
@@ -144,10 +144,10 @@ def test_ten_thousand_mistakes_are_not_ten_thousand_lines(project: Project) -> N
 def test_no_text_of_a_stack_file_begins_a_line_or_steers_a_terminal(project: Project, lines: list[str]) -> None:
     write(project.root, cluster(*lines))
 
-    told = refused(project).splitlines()
+    message = refused(project).splitlines()
 
-    assert all(line.startswith("stacks/Pulumi.x.yaml") for line in told)
-    assert all(line.isprintable() for line in told)
+    assert all(line.startswith("stacks/Pulumi.x.yaml") for line in message)
+    assert all(line.isprintable() for line in message)
 
 
 def test_no_name_of_a_project_steers_a_terminal(project: Project) -> None:
@@ -155,10 +155,10 @@ def test_no_name_of_a_project_steers_a_terminal(project: Project) -> None:
     (project.root / "Pulumi.yaml").write_text(f"name: {name}\nstackConfigDir: stacks\nconfig: {{cluster: {{}}}}\n")
     write(project.root, "- a\n")
 
-    told = refused(project)
+    message = refused(project)
 
-    assert "holds `config:`" in told
-    assert told.isprintable()
+    assert "holds `config:`" in message
+    assert message.isprintable()
 
 
 def test_a_stack_file_with_a_name_that_is_no_name_is_no_stack(project: Project) -> None:
@@ -215,7 +215,7 @@ def test_an_archive_that_came_with_the_files_is_not_what_nodes_run(tmp_path: Pat
         (tmp_path / name).symlink_to(tmp_path / f"theirs-{name}")
     (tmp_path / "b.tar").write_bytes(b"theirs")
 
-    assert [kept(b"mine", tmp_path / name).read_bytes() for name in ("a.tar", "b.tar")] == [b"mine", b"mine"]
+    assert [kept(b"ours", tmp_path / name).read_bytes() for name in ("a.tar", "b.tar")] == [b"ours", b"ours"]
     assert not (tmp_path / "a.tar").is_symlink()
     assert {file.read_bytes() for file in tmp_path.glob("theirs-*")} == {b"theirs"}
 

