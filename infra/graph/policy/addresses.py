@@ -25,6 +25,8 @@ SUBNET = "aws:ec2/subnet:Subnet"
 DEFAULT_SUBNET = "aws:ec2/defaultSubnet:DefaultSubnet"
 ELASTIC_IP = "aws:ec2/eip:Eip"
 ELASTIC_IP_ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
+NOTEBOOK = "aws:sagemaker/notebookInstance:NotebookInstance"
+DATABASES = ("aws:rds/instance:Instance", "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance")
 ENTRANCE = "gpufleet:entrance"
 PUBLIC = f"must be false: only the entrance of a stack stands in the internet, with one interface and tagged {ENTRANCE}"
 
@@ -57,6 +59,29 @@ def no_public_address_later(resource: Resource) -> Iterator[Violation]:
     for key in ("instance", "instanceId", "networkInterface", "networkInterfaceId"):
         if resource.inputs.get(key) is not None:
             yield key, "gives a machine an address of the internet; let it go out through a NAT gateway"
+
+
+@rule("notebook-stays-inside", NOTEBOOK)
+def notebook_stays_inside(resource: Resource) -> Iterator[Violation]:
+    """A managed notebook reaches the internet through the VPC, and its users are not root; without a word both are so.
+
+    Source: Amazon SageMaker Developer Guide, "Connect a notebook instance in a VPC to external resources".
+    """
+    for key in ("directInternetAccess", "rootAccess"):
+        if resource.inputs.get(key) != "Disabled":
+            yield key, "must be `Disabled`"
+
+
+@rule("database-stays-inside", *DATABASES)
+def database_stays_inside(resource: Resource) -> Iterator[Violation]:
+    """A database has no address of the internet, is encrypted, and its password not in the state (RDS User Guide)."""
+    if not false(resource.inputs.get("publiclyAccessible")):
+        yield "publiclyAccessible", "must be false: experiments and models would stand in the internet"
+    if resource.type != DATABASES[2] and not true(resource.inputs.get("storageEncrypted")):
+        yield "storageEncrypted", "must be true"
+    for key in ("password", "masterPassword"):
+        if resource.inputs.get(key) is not None:
+            yield key, "must not be given: let RDS manage it (manageMasterUserPassword)"
 
 
 def _is_entrance(resource: Resource) -> bool:

@@ -43,11 +43,16 @@ def ssh_from_the_world(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
 @rule("alicloud-only-web-from-the-world", RULE)
 def only_web_from_the_world(resource: Resource) -> Iterator[Violation]:
     """The world reaches web ports at most: notebooks, dashboards and stores ask nobody who he is."""
-    if not _lets_in(resource) or _covers(resource, SSH_PORT) or not list(too_wide(list(_networks(resource)))):
+    udp = str(resource.inputs.get("ipProtocol")).lower() == "udp"
+    if not _lets_in(resource, udp=True) or (_covers(resource, SSH_PORT) and not udp):
         return
     first, last = _ports(resource)
-    if not set(range(first, last + 1)) <= WEB_PORTS:
+    if set(range(first, last + 1)) <= WEB_PORTS:
+        return
+    if list(too_wide(list(_networks(resource)))):
         yield "portRange", f"ports {first} to {last} are open to the world; only 80 and 443 may be"
+    if resource.inputs.get("prefixListId") is not None:
+        yield "prefixListId", f"ports {first} to {last} are open to a prefix list, which may hold any network"
 
 
 @stack_rule("alicloud-flow-log")
@@ -95,13 +100,13 @@ def encrypted_logs(resource: Resource) -> Iterator[Violation]:
         yield "encryptConf.enable", "must be true"
 
 
-def _lets_in(resource: Resource) -> bool:
-    """Over TCP."""
-    inputs = resource.inputs
+def _lets_in(resource: Resource, *, udp: bool = False) -> bool:
+    """Over TCP, and over UDP where that is meant."""
+    inputs, others = resource.inputs, ("icmp", "icmpv6", "gre", *(() if udp else ("udp",)))
     return (
         inputs.get("type") != "egress"
         and inputs.get("policy", "accept") != "drop"
-        and str(inputs.get("ipProtocol", "all")).lower() not in ("udp", "icmp", "icmpv6", "gre")
+        and str(inputs.get("ipProtocol", "all")).lower() not in others
     )
 
 

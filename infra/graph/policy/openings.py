@@ -40,7 +40,7 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True)
 class Opening:
-    """One way in for TCP, as it is written. ports: the first and the last one."""
+    """One way in, as it is written. ports: the first and the last one."""
 
     path: str
     ports: tuple[int, int]
@@ -55,17 +55,17 @@ class Opening:
         return (network for cidr in self.cidrs if (network := network_of(cidr)) is not None)
 
 
-def openings(resource: Resource) -> Iterator[Opening]:
-    """What the resource lets in over TCP; what cannot be read may be anything."""
+def openings(resource: Resource, *, udp: bool = False) -> Iterator[Opening]:
+    """What the resource lets in over TCP, and over UDP where that is meant; what cannot be read may be anything."""
     inputs = resource.inputs
     if resource.type in WITH_LISTS:
         for (path, inline), raw in zip(nested(inputs, "ingress"), items(inputs.get("ingress")), strict=True):
             if not isinstance(raw, Mapping):
                 yield Opening(path, ALL_PORTS, (raw,), ())
             else:
-                yield from _opening(path, inline)
+                yield from _opening(path, inline, udp=udp)
     elif inputs.get("type") != "egress" and not true(inputs.get("egress")):
-        yield from _opening("", inputs)
+        yield from _opening("", inputs, udp=udp)
 
 
 def network_of(cidr: Any) -> Network | None:
@@ -87,8 +87,10 @@ def too_wide(networks: list[Network]) -> Iterator[Network]:
             yield network
 
 
-def _opening(path: str, inputs: Mapping[str, Any]) -> Iterator[Opening]:
-    ports = _tcp_ports(next((inputs[key] for key in PROTOCOL_KEYS if key in inputs), None), inputs)
+def _opening(path: str, inputs: Mapping[str, Any], *, udp: bool) -> Iterator[Opening]:
+    protocol = next((inputs[key] for key in PROTOCOL_KEYS if key in inputs), None)
+    by_udp = udp and (number(protocol) == 17 or str(protocol).lower() == "udp")
+    ports = _tcp_ports("tcp" if by_udp else protocol, inputs)
     if ports is None or any(inputs.get(key) == "deny" for key in ACTION_KEYS):
         return
     cidrs = tuple(cidr for key in CIDR_KEYS for cidr in items(inputs.get(key)))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infra.graph.policy.documents import Statement, account_of, allowing, exact, plain, statements, too_wide
-from infra.graph.policy.iam import ROLE, managed, unnamed_actions, wildcards
+from infra.graph.policy.iam import IDENTITY_POLICIES, ROLE, managed, unnamed_actions, wildcards
 from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.graph.policy.wire import KEY, items, nested
 
@@ -31,12 +31,18 @@ RESOURCE_POLICIES = (
     "aws:efs/fileSystemPolicy:FileSystemPolicy",
     "aws:secretsmanager/secretPolicy:SecretPolicy",
 )
+# Other resources have policies under these names, which are read where they name a principal. An endpoint's lets nobody
+# in by itself (VPC User Guide, "Control access to VPC endpoints using endpoint policies").
+POLICY_KEYS = ("policy", "accessPolicy", "accessPolicies", "resourcePolicy", "repositoryPolicy")
+GIVES_NOTHING = ("aws:ec2/vpcEndpoint:VpcEndpoint", "aws:ec2/vpcEndpointPolicy:VpcEndpointPolicy", *IDENTITY_POLICIES)
+PERMISSION = "aws:lambda/permission:Permission"
 TRUST = "assumeRolePolicy"
 ACCOUNT_KEYS = r"aws:(source|principal)account|kms:calleraccount"
 ARN_KEYS = r"aws:(source|principal)arn|kms:encryptioncontext:aws:logs:arn"
 ORGANISATION_KEYS = r"aws:(source|principal)org(id|paths)"
 NETWORK_KEYS = r"aws:sourcevpce?"
 SOURCE_KEYS = (r"aws:source(account|arn|orgid|orgpaths)", r"kms:encryptioncontext:aws:logs:arn")
+ANYBODYS = "lets {} in for anybody; name the account (aws:SourceAccount) or the source's ARN (aws:SourceArn)"
 SUBJECT, AUDIENCE = r".+:sub", r".+:aud"
 # Services that take on a role without saying for whom. EC2 starts machines with roles of its own account alone, since a
 # role is passed within it (IAM User Guide, "Grant permissions to pass a role"), and its guide names no source key; EKS
@@ -55,16 +61,17 @@ def wildcard_role(resource: Resource) -> Iterator[Violation]:
     yield from everybody(TRUST, resource.inputs.get(TRUST))
 
 
-@rule("wildcard-principals", *RESOURCE_POLICIES)
+@rule("wildcard-principals")
 def wildcard_principals(resource: Resource) -> Iterator[Violation]:
     """A resource without a policy is its own account's; one with a policy lets in those that it names."""
-    if (policy := resource.inputs.get("policy")) is None:
-        return
-    yield from everybody("policy", policy)
-    for statement in allowing(policy):
-        own = resource.type in (KEY, KEY_POLICY) and statement.actions == ["kms:*"] and _only_an_account(statement)
-        if not own:
-            yield from (("policy", message) for message in unnamed_actions(statement))
+    for path, policy in _policies(resource):
+        yield from everybody(path, policy)
+        for statement in allowing(policy):
+            own = resource.type in (KEY, KEY_POLICY) and statement.actions == ["kms:*"] and _only_an_account(statement)
+            if not own:
+                yield from ((path, message) for message in unnamed_actions(statement))
+    if resource.type == PERMISSION and not exact(str(resource.inputs.get("principal", ""))):
+        yield "principal", "allows everybody; name the service or the account"
 
 
 @rule("federated-subjects", ROLE)
@@ -75,16 +82,18 @@ def federated_subjects(resource: Resource) -> Iterator[Violation]:
             yield from ((TRUST, message) for message in any_subject(statement, SUBJECT, AUDIENCE))
 
 
-@rule("confused-deputy", ROLE, *RESOURCE_POLICIES)
+@rule("confused-deputy")
 def confused_deputy(resource: Resource) -> Iterator[Violation]:
     """A service is let in for this account alone: it works for every other one, too."""
-    path = TRUST if resource.type == ROLE else "policy"
-    for statement in allowing(resource.inputs.get(path)):
-        if narrowed(statement, *SOURCE_KEYS):
-            continue
-        for service in statement.principals("Service"):
-            if service not in SENDS_NO_SOURCE:
-                yield path, f"lets {service} in for anybody; name the account (aws:SourceAccount) or the source's ARN"
+    trust = [(TRUST, resource.inputs.get(TRUST))] if resource.type == ROLE else []
+    for path, policy in [*trust, *_policies(resource)]:
+        for statement in allowing(policy):
+            services = [] if narrowed(statement, *SOURCE_KEYS) else statement.principals("Service")
+            yield from ((path, ANYBODYS.format(service)) for service in services if service not in SENDS_NO_SOURCE)
+    if resource.type == PERMISSION and str(resource.inputs.get("principal", "")).endswith(".amazonaws.com"):
+        account, arn = (str(resource.inputs.get(key, "")) for key in ("sourceAccount", "sourceArn"))
+        if not _names_somebody("aws:sourceaccount", account) and not _names_somebody("aws:sourcearn", arn):
+            yield "principal", ANYBODYS.format(resource.inputs["principal"])
 
 
 @stack_rule("foreign-account")
@@ -167,6 +176,18 @@ def _names_somebody(key: str, value: str) -> bool:
     if key.endswith("orgpaths"):
         return exact(value.partition("/")[0])
     return exact(value)
+
+
+def _policies(resource: Resource) -> Iterator[tuple[str, Any]]:
+    """The policies by which a resource of AWS lets others in, each with its input's name."""
+    if resource.type in RESOURCE_POLICIES:
+        policy = resource.inputs.get("policy")
+        yield from [] if policy is None else [("policy", policy)]
+    elif resource.type.startswith("aws:") and resource.type not in GIVES_NOTHING:
+        for key in POLICY_KEYS:
+            read = statements(resource.inputs.get(key)) or []
+            if any({"principal", "notprincipal"} & set(each.elements) for each in read):
+                yield key, resource.inputs[key]
 
 
 def _only_an_account(statement: Statement) -> bool:

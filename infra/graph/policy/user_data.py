@@ -1,7 +1,8 @@
-"""User data is no place for secrets: every process of the node, and whoever may describe it, reads it.
+"""User data and tags are no place for secrets: every process of the node, and whoever may describe it, reads them.
 
-Sources: EC2 User Guide, "Run commands when you launch an EC2 instance with user data input" (not protected); the
-documented forms of AWS's, GitHub's, GitLab's, Hugging Face's and Slack's tokens.
+Sources: EC2 User Guide, "Run commands when you launch an EC2 instance with user data input" (not protected) and "Tag
+your Amazon EC2 resources" (not for sensitive data); the documented forms of the tokens of AWS, GitHub, GitLab, Hugging
+Face and Slack.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from infra.graph.policy import alicloud_nodes
 from infra.graph.policy.rule import Resource, Violation, rule
-from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
+from infra.graph.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE, mapping, nested
 
 KEYS = ("userData", "userDataBase64")
 GZIP = b"\x1f\x8b"
@@ -29,6 +30,8 @@ SECRETS = {
     "a token of Slack": r"\bxox[abprs]-[\w-]{10,}",
     "a signed web token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.",
     "a password in an address": r"\b[a-z][a-z0-9+.-]*://[^\s/:@$]+:[^\s/@$]+@",
+    "a key of Weights & Biases": r"\bwandb\s+login\b[^\n]*\b[0-9a-f]{40}\b",
+    "a password for a login": r"[\w-]+:[^\s:|$]+[\"']?\s*\|\s*(?:sudo\s+)?chpasswd\b",
     "a secret": (
         r"(?i)(?:password|passwd|passphrase|secret_?access_?key|api_?key|access_?token|auth_?token|secret|token)"
         r"[\"']?\s*[=:]\s*[\"']?(?![$<{\[\"'])[^\s\"'$]{8,}"
@@ -42,6 +45,17 @@ def secrets_in_user_data(resource: Resource) -> Iterator[Violation]:
     for key in KEYS:
         if what := secret_in(_text(resource.inputs.get(key))):
             yield key, f"seems to hold {what}: everybody who may describe the node reads it; let its role fetch it"
+
+
+@rule("secrets-in-tags")
+def secrets_in_tags(resource: Resource) -> Iterator[Violation]:
+    """Tags hold no secret: whoever may list things reads them, and bills repeat them."""
+    own = [("tags", mapping(resource.inputs.get("tags")))]
+    made = nested(resource.inputs, "tagSpecifications")
+    for path, tags in [*own, *((f"{path}.tags", mapping(each.get("tags"))) for path, each in made)]:
+        for key, value in tags.items():
+            if what := secret_in(f"{key}={value}"):
+                yield f"{path}.{key}", f"seems to hold {what}: everybody who may list it reads it"
 
 
 def secret_in(text: str) -> str | None:

@@ -109,6 +109,14 @@ INSECURE: dict[str, tuple[str, list[Resource]]] = {
         "alicloud-only-web-from-the-world",
         [opened(portRange="8888/8888", cidrIp="0.0.0.0/0")],
     ),
+    "a dashboard for a prefix list": (
+        "alicloud-only-web-from-the-world",
+        [opened(portRange="8265/8265", cidrIp=None, prefixListId="pl-bp1")],
+    ),
+    "everything over UDP": (
+        "alicloud-only-web-from-the-world",
+        [opened(ipProtocol="udp", portRange="1/65535", cidrIp="0.0.0.0/0")],
+    ),
     "no flow log": ("alicloud-flow-log", [made(network.VPC, tags=TAGS)]),
     "a machine with public bandwidth": ("alicloud-no-public-address", [machine(internetMaxBandwidthOut=10)]),
     "a template with public bandwidth": ("alicloud-no-public-address", [template(internetMaxBandwidthOut=1)]),

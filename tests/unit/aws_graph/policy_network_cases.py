@@ -38,6 +38,31 @@ from policy_samples import (
 )
 
 INSECURE: Insecure = {
+    "a dashboard from ten scattered eighths": of(
+        "few-addresses-together",
+        *(opened(one, fromPort=6006, toPort=6006, cidrIpv4=one) for one in SPREAD),
+    ),
+    "a notebook from them, each port apart": of(
+        "few-addresses-together",
+        *(opened(one, fromPort=8888 + i, toPort=8888 + i, cidrIpv4=one) for i, one in enumerate(SPREAD)),
+    ),
+    "the API of Kubernetes from scattered eighths": of(
+        "few-addresses-together", eks(endpointPublicAccess=True, publicAccessCidrs=SPREAD)
+    ),
+    "a file server over UDP": of(
+        "only-web-from-the-world", opened(ipProtocol="udp", fromPort=2049, toPort=2049, cidrIpv4=WORLD)
+    ),
+    "a dashboard for a prefix list": of(
+        "only-web-from-the-world", opened(fromPort=8265, toPort=8265, prefixListId="pl-0123456789abcdef0")
+    ),
+    "a notebook of SageMaker's": of("notebook-stays-inside", made("aws:sagemaker/notebookInstance:NotebookInstance")),
+    "a public database": of(
+        "database-stays-inside", made("aws:rds/instance:Instance", publiclyAccessible=True, storageEncrypted=True)
+    ),
+    "a database in clear": of("database-stays-inside", made("aws:rds/instance:Instance")),
+    "a database's password": of(
+        "database-stays-inside", made("aws:rds/cluster:Cluster", storageEncrypted=True, masterPassword="[secret]")
+    ),
     "a rule open to the world": of("ssh-from-the-world", opened(cidrIpv4=WORLD)),
     "a rule open to the IPv6 world": of("ssh-from-the-world", opened(cidrIpv6="::/0")),
     "all traffic from the world": of("ssh-from-the-world", made(INGRESS, ipProtocol="-1", cidrIpv4=WORLD)),
@@ -144,6 +169,14 @@ INSECURE: Insecure = {
 }
 
 SECURE: Secure = {
+    "a dashboard from three networks": [
+        opened(str(i), fromPort=6006, toPort=6006, cidrIpv4=one) for i, one in enumerate(SPREAD[:3])
+    ],
+    "a time server for the office": [opened(ipProtocol="udp", fromPort=123, toPort=123, cidrIpv4="203.0.113.0/24")],
+    "a notebook inside": [
+        made("aws:sagemaker/notebookInstance:NotebookInstance", directInternetAccess="Disabled", rootAccess="Disabled")
+    ],
+    "a database inside": [made("aws:rds/instance:Instance", storageEncrypted=True, manageMasterUserPassword=True)],
     "a named network": [opened(cidrIpv4="203.0.113.0/24")],
     "a named IPv6 network": [opened(cidrIpv6="2001:db8:40::/48")],
     "private ranges": [opened(one, cidrIpv4=one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")],

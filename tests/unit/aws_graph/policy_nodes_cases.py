@@ -106,6 +106,20 @@ INSECURE: Insecure = {
     "a tag without a value": of("required-tags", made(SUBNET, tags={**TAGS, "gpufleet:stack": ""})),
     "a provider with an access key": of("provider-credentials", the_provider(accessKey="[secret]")),
     "a provider that trusts anybody": of("provider-over-tls", the_provider(insecure="true")),
+    "a key of Weights & Biases": of(
+        "secrets-in-user-data",
+        template(userData=script("wandb login --relogin " + "0123456789abcdef" * 2 + "01234567")),
+    ),
+    "a password for a login": of("secrets-in-user-data", template(userData=script("echo ubuntu:gpu12345 | chpasswd"))),
+    "a token in a tag": of("secrets-in-tags", template(tags={**TAGS, "hub": GITHUB})),
+    "a token in a tag of what a template makes": of(
+        "secrets-in-tags",
+        template(
+            tagSpecifications=[
+                {"resourceType": kind, "tags": {**TAGS, "token": "abcdefgh1234"}} for kind in ("instance", "volume")
+            ]
+        ),
+    ),
     "a signed web token": of("secrets-in-user-data", template(userData=script(f"curl -H {JWT}"))),
     "a token of a package index": of(
         "secrets-in-user-data", template(userData=script("export PIP_TOKEN=abcdefgh1234"))

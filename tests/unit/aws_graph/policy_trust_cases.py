@@ -86,6 +86,20 @@ INSECURE: Insecure = {
     ),
     "an action that is not known": of("wildcard-actions", may("[unknown]", "arn:aws:s3:::data/*")),
     "a trust policy of every kind of taking on": of("wildcard-role", trust(Action="sts:*", Principal={"AWS": OWN})),
+    "an access point for everybody": of(
+        "wildcard-principals",
+        made("aws:s3/accessPoint:AccessPoint", policy=policy(Action="s3:GetObject", Principal="*", Resource="*")),
+    ),
+    "a search domain for everybody": of(
+        "wildcard-principals",
+        made("aws:opensearch/domain:Domain", accessPolicies=policy(Action="es:ESHttpGet", Principal={"AWS": "*"})),
+    ),
+    "a function for everybody": of(
+        "wildcard-principals", made("aws:lambda/permission:Permission", action="lambda:InvokeFunction", principal="*")
+    ),
+    "a function for anybody's buckets": of(
+        "confused-deputy", made("aws:lambda/permission:Permission", principal="s3.amazonaws.com")
+    ),
     # roles for others
     "another account": of("foreign-account", trust(Principal={"AWS": FOREIGN})),
     "another account by its number": of("foreign-account", trust(Principal={"AWS": ["999988887777"]})),
@@ -227,6 +241,16 @@ SECURE: Secure = {
     "a caller of the stack's": [queue({"ArnEquals": {"aws:PrincipalArn": "${nodes-role.arn}"}})],
     "a queue for a bucket's notes": [
         queue({"ArnLike": {"aws:SourceArn": "arn:aws:s3:::data-of-ours"}}, {"Service": "s3.amazonaws.com"})
+    ],
+    "a function for the account's buckets": [
+        made("aws:lambda/permission:Permission", principal="s3.amazonaws.com", sourceAccount="123456789012")
+    ],
+    "an endpoint's policy": [
+        made(
+            "aws:ec2/vpcEndpoint:VpcEndpoint",
+            tags={"gpufleet:stack": "x", "gpufleet:name": "y"},
+            policy=policy(Action="s3:GetObject", Principal="*", Resource="*"),
+        )
     ],
     "flow logs of this account": [
         trust(
