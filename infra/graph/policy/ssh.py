@@ -83,7 +83,8 @@ def addresses(networks: Iterable[Network]) -> int:
 
 
 def _of_the_web(way: Opening) -> bool:
-    return set(range(way.ports[0], way.ports[1] + 1)) <= WEB_PORTS
+    first, last = way.ports
+    return last - first < len(WEB_PORTS) and set(range(first, last + 1)) <= WEB_PORTS
 
 
 def _complaints(way: Opening, wide: tuple[Network, ...]) -> Iterator[str]:

@@ -203,6 +203,9 @@ INSECURE: Insecure = {
             "newservice:CreateAnything",
         )
     },
+    "a bucket that the caller names": of(
+        "wildcard-actions", may("s3:GetObject", "arn:aws:s3:::${aws:PrincipalTag/bucket}/*")
+    ),
     "a command on every machine of the account": of("wildcard-actions", may("ssm:SendCommand", INSTANCES)),
     "a command on machines with any tag": of(
         "wildcard-actions", may("ssm:SendCommand", INSTANCES, Condition={"StringLike": {"ssm:resourceTag/a": "*"}})

@@ -17,6 +17,7 @@ from rendered import statements
 from infra.graph import Graph, resources
 
 OWN = {"kms:*"}  # of the account, over its key
+LOG_GROUPS = "arn:aws:logs:us-east-1:${vpc.ownerId}:log-group:*"
 
 
 def documents(graph: Graph, *names: str) -> Iterator[str]:
@@ -65,7 +66,7 @@ def test_every_policy_keeps_to_the_grammar(cluster: str, graph_of: Callable[[str
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_a_service_is_let_in_for_this_account_alone(cluster: str, graph_of: Callable[[str], Graph]) -> None:
     let_in = {
-        statement["Principal"]["Service"]: json.dumps(statement.get("Condition", {}))
+        statement["Principal"]["Service"]: statement.get("Condition", {})
         for row in resources(graph_of(cluster))
         for name in ("policy", "assumeRolePolicy")
         for statement in statements(row["inputs"].get(name) or '{"Statement": []}')
@@ -73,7 +74,12 @@ def test_a_service_is_let_in_for_this_account_alone(cluster: str, graph_of: Call
     }
 
     assert {"vpc-flow-logs.amazonaws.com", "events.amazonaws.com", "logs.us-east-1.amazonaws.com"} < set(let_in)
-    unbound = {service for service, condition in let_in.items() if "${vpc.ownerId}" not in condition}
+    logs = let_in.pop("logs.us-east-1.amazonaws.com")
+    assert logs == {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": LOG_GROUPS}}
+    accounts = {
+        service: condition.get("StringEquals", {}).get("aws:SourceAccount") for service, condition in let_in.items()
+    }
+    unbound = {service for service, account in accounts.items() if account != "${vpc.ownerId}"}
     assert unbound - {"ec2.amazonaws.com", "pods.eks.amazonaws.com"} == set()
 
 
