@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import yaml
 
 from infra.spec.public_key import looks_private
-from infra.spec.shown import quoted
+from infra.spec.shown import one_line, quoted
 
 
 class Unreadable(ValueError):
@@ -130,7 +130,7 @@ class _Reading:
 
     def _data(self, node: yaml.Node, path: str) -> Any:
         if node.tag not in _TAGS:
-            raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {node.tag}")
+            raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {one_line(node.tag)}")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -141,7 +141,7 @@ class _Reading:
             return _SCALARS[node.tag](node.value)
         except ValueError:
             raise Unreadable(
-                node.start_mark.line + 1, f"{quoted(node.value)} does not fit its tag {node.tag}"
+                node.start_mark.line + 1, f"{quoted(node.value)} does not fit its tag {one_line(node.tag)}"
             ) from None
 
     def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
