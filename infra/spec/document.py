@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import yaml
 
+from infra.printable import one_line
 from infra.spec.public_key import looks_private
-from infra.spec.shown import one_line, quoted
+from infra.spec.shown import quoted
 
 
 class Unreadable(ValueError):

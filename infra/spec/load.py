@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from infra.printable import one_line
 from infra.spec.document import Document, Unreadable, read
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Problem, SpecError
-from infra.spec.shown import one_line, quoted, shown
+from infra.spec.shown import quoted, shown
 from infra.spec.types import STACK
 from infra.spec.words import explained, key_path
 

@@ -1,0 +1,24 @@
+"""Texts of others as a terminal shows them: what it would obey instead is replaced.
+
+A node, a cloud or a file's name with escape sequences in it could write over the lines above, and with line breaks it
+could add some that we never wrote.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control characters, formats such as U+202E, halves of pairs, line separators
+PUT = "\N{REPLACEMENT CHARACTER}"
+
+
+def printable(text: str) -> str:
+    """A text of any number of lines, of which only line feeds and tabs are obeyed."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text  # most texts, by far
+    return "".join(PUT if unicodedata.category(each) in OBEYED and each not in "\n\t" else each for each in text)
+
+
+def one_line(text: str) -> str:
+    """A text of others within a line of ours."""
+    return printable(" ".join(text.splitlines())).replace("\t", " ")
