@@ -10,7 +10,8 @@ ESCAPE = "\x1b[2J\x1b[1A  node-2  ready\n\u202e"
 # In the place of any value of a document: of other types, other sizes, other depths.
 VALUES: list[object] = [
     None, True, False, 0, -1, 1e308, float("nan"), float("inf"), 10**4000, "", "x" * 10**5, ESCAPE, "\x00", [], {},
-    [[]], {"a": {}}, [None] * 10**4, {str(i): i for i in range(10**4)}, "{{ lookup('pipe', 'id') }}", ["ready"], 0.5, "no",
+    [[]], {"a": {}}, [None] * 10**4, {str(i): i for i in range(10**4)}, "{{ lookup('pipe', 'id') }}", ["ready"], 0.5,
+    "no",
 ]  # fmt: skip
 TEXTS = [
     b"", b" ", b"null", b"true", b"1", b'"ready"', b"[]", b"{}", b"nan", b"NaN", b"-Infinity", b"{", b"}", b"<html>",
