@@ -33,8 +33,8 @@ class Project:
         return self.root / ".gpufleet"
 
     def close_state(self) -> None:
-        """Makes the state folder, or takes away what others may do in it: private keys lie there, the state of the engine,
-        and the path of the program that is run as the engine. Raises Failure where that is not ours to do.
+        """Makes the state folder, or takes away what others may do in it: login keys lie there, the engine's state, and
+        the path of the program that is run as the engine. Raises Failure where that is not ours to do.
         """
         if not self.state.exists() and not os.access(self.root, os.W_OK):
             return  # nothing is kept, then

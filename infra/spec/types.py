@@ -86,6 +86,12 @@ def _key_file(text: str) -> str:
     return like(r"~?(/[\w.+@=,-]+)+", "plain path, such as ~/.ssh/id_ed25519")(text)
 
 
+def _sentence(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{quoted(text)} must be one line without control characters")
+    return text
+
+
 def _address(value: Any) -> IPv4Address:
     if not isinstance(value, str):
         raise ValueError(f"must be an address such as 10.0.0.11, not {shown(value)}")
@@ -109,6 +115,7 @@ GpuName = Annotated[str, AfterValidator(_gpu_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 MountPath = Annotated[AbsolutePath, AfterValidator(_mount_path)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]
+Sentence = Annotated[str, AfterValidator(_sentence)]
 Flag = Annotated[bool, Strict()]
 PublicKey = Annotated[str, AfterValidator(checked_public_key)]
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
