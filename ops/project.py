@@ -24,7 +24,8 @@ class Project:
         for folder in (here, *here.parents):
             if (folder / "Pulumi.yaml").is_file():
                 project = cls(folder)
-                project.close_state()
+                if project.state.exists():
+                    project.close_state()
                 return project
         raise Failure(f"no Pulumi.yaml in {here} or above it: run gpufleet inside a project", code=2)
 
@@ -36,8 +37,6 @@ class Project:
         """Makes the state folder, or takes away what others may do in it: login keys lie there, the engine's state, and
         the path of the program that is run as the engine. Raises Failure where that is not ours to do.
         """
-        if not self.state.exists() and not os.access(self.root, os.W_OK):
-            return  # nothing is kept, then
         try:
             self.state.mkdir(mode=CLOSED, exist_ok=True)
             about = self.state.stat()

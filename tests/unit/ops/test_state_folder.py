@@ -30,13 +30,18 @@ def mode(folder: Path) -> int:
 
 
 def test_it_is_made_closed_whatever_the_umask_allows(root: Path) -> None:
+    project = Project.find()
     before = os.umask(0)
     try:
-        project = Project.find()
+        project.close_state()
     finally:
         os.umask(before)
 
     assert mode(project.state) == 0o700
+
+
+def test_looking_for_the_project_makes_none(root: Path) -> None:
+    assert not Project.find().state.exists()
 
 
 @pytest.mark.parametrize("open_mode", [0o755, 0o770, 0o711, 0o777, 0o701])
