@@ -97,7 +97,7 @@ def _submitted(
     submission.clear(on_event, resumed=resumed)
     with run.following():
         try:
-            submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.place}')}"])
+            submission.submit(text, [*overrides, f"out={_text(f'{decided.storage[0].mount}/runs/{run.place}')}"])
             result = submission.follow(on_event)
         except KeyboardInterrupt:
             on_event({"event": "stopping"})
@@ -162,12 +162,17 @@ def _out(told: Handover, node: Node, run: Run) -> str:
     return f"{next(shared, nodes.under(node, '/var/lib/gpufleet'))}/runs/{run.place}"
 
 
+def _text(text: str) -> str:
+    """A text as TOML has it, which knows JSON's escapes but those of half a character."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
     """The shell line that runs the job's launcher on a node."""
     group = next(group for group in told.groups if group.name == node.group)
     words = ["-m", "training", "launch", file, "--attached", "--events", *(["--store", store] if store else [])]
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
-    for setting in [*overrides, f"out={json.dumps(_out(told, node, run))}"]:
+    for setting in [*overrides, f"out={_text(_out(told, node, run))}"]:
         words += ["--set", setting]
     return rendezvous.python(told, node, words, group.variables)
 
