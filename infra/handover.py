@@ -6,14 +6,20 @@ Round trip: `Handover.model_validate(handover.to_json()) == handover`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from infra import catalog
 from infra.catalog import Precision, drivers
 from infra.plan.plan import GroupPlan, LoadMetric, StoragePlan
 from infra.plan.volumes import Scratch
+
+HOST = r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}"  # names a node in Ansible, in ssh_config, and its files here
+ADDRESS = r"[0-9A-Fa-f.:]*"
+
+HostName = Annotated[str, StringConstraints(pattern=f"^{HOST}$")]
+HostAddress = Annotated[str, StringConstraints(pattern=f"^{ADDRESS}$")]
 
 
 class _Told(BaseModel):
@@ -41,9 +47,9 @@ class Node(_Told):
     shell command that carries SSH to it (`%h:%p`), empty where it is reached directly.
     """
 
-    name: str
+    name: HostName
     group: str
-    address: str
+    address: HostAddress
     port: int
     host_key: str
     prefix: str

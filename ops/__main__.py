@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -10,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from infra.catalog import FabricNeed, Precision
 from ops.failure import Failure
 from ops.project import Project
-from ops.terminal import Json, Rate, Stack, Yes, confirmed, show
+from ops.terminal import Json, Rate, Screen, Stack, Yes, confirmed, show, write, write_fault, write_json
 
 app = typer.Typer(
     name="gpufleet",
@@ -48,7 +46,7 @@ def plan(
     planned = command.plan(Project.find(), stack, against)
     if picture is not None:
         command.picture(planned, picture)
-    print(json.dumps(planned.document, indent=1) if as_json else command.text(planned))
+    show(planned.document, as_json, lambda _: command.text(planned))
     if planned.refused:
         raise typer.Exit(1)
 
@@ -123,11 +121,11 @@ def catalog_refresh(
     from ops.phases import Phases
 
     def agreed(told: dict[str, Any]) -> bool:
-        print(command.text(told), file=sys.stderr if as_json else sys.stdout)
+        write(command.text(told), error=as_json)
         return not dry_run and (yes or confirmed("write the tables?"))
 
-    told = command.refresh(region or (), Phases(Console(), quiet=as_json), agreed)
-    print(json.dumps(told, indent=1) if as_json else "written" if told["written"] else "nothing was written")
+    told = command.refresh(region or (), Phases(Screen(), quiet=as_json), agreed)
+    show(told, as_json, lambda _: "written" if told["written"] else "nothing was written")
 
 
 @app.command()
@@ -146,16 +144,16 @@ def up(
     from ops.phases import Phases
 
     def agreed(planned: planning.Planned) -> bool:
-        print(planning.text(planned), file=sys.stderr if as_json else sys.stdout)
+        write(planning.text(planned), error=as_json)
         cost = planned.decided.cost
         most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
         ends = f", after what is left of {', '.join(renew)} has ended" if renew else ""
         return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}{ends}?")
 
-    phases = Phases(Console(), quiet=as_json)
+    phases = Phases(Screen(), quiet=as_json)
     told = command.up(Project.find(), stack, phases, agreed, wait=wait, renew=renew or ())
     if as_json:
-        print(json.dumps({"stack": stack, "phases": phases.as_json(), "cluster": told.model_dump()}, indent=1))
+        write_json({"stack": stack, "phases": phases.as_json(), "cluster": told.model_dump()})
 
 
 @app.command()
@@ -176,7 +174,7 @@ def train(
     from ops import train as command
 
     project = Project.find()
-    with report.Progress(Console(), quiet=as_json) as progress:
+    with report.Progress(Screen(), quiet=as_json) as progress:
         outcome = command.train(project, stack, job, setting or [], progress.event, group)
     show(report.document(project, stack, outcome), as_json, report.text)
 
@@ -201,7 +199,7 @@ def doctor(
     from ops import doctor as command
     from ops.phases import Phases
 
-    document = command.doctor(Project.find(), stack, Phases(Console(), quiet=as_json), all_reduce=all_reduce)
+    document = command.doctor(Project.find(), stack, Phases(Screen(), quiet=as_json), all_reduce=all_reduce)
     show(document, as_json, command.text)
     if not all(node["ready"] for node in document["nodes"]):
         raise typer.Exit(1)
@@ -218,12 +216,12 @@ def down(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
         f"take down stack {stack}, with the disks of its nodes{command.saving(project, stack)}?"
     ):
         raise Failure("nothing was taken down")
-    phases = Phases(Console(), quiet=as_json)
+    phases = Phases(Screen(), quiet=as_json)
     found = command.down(project, stack, phases)
     if as_json:
-        print(json.dumps({"stack": stack, "found": found, "phases": phases.as_json()}, indent=1))
+        write_json({"stack": stack, "found": found, "phases": phases.as_json()})
     elif not found:
-        print(f"stack {stack} is not up: nothing to take down")
+        write(f"stack {stack} is not up: nothing to take down")
 
 
 @app.command()
@@ -238,10 +236,10 @@ def sweep(
     from ops.phases import Phases
 
     def agreed(found: dict[str, Any]) -> bool:
-        print(command.text(found), file=sys.stderr)
+        write(command.text(found), error=True)
         return yes or confirmed(f"remove these {len(found['strays'])} for good?")
 
-    phases = Phases(Console(), quiet=as_json)
+    phases = Phases(Screen(), quiet=as_json)
     show(command.sweep(Project.find(), stack, phases, agreed if delete else None), as_json, command.text)
 
 
@@ -251,9 +249,9 @@ def copy(stack: Stack, as_json: Json = False) -> None:
     from ops import copy as command
     from ops.phases import Phases
 
-    told = command.copy(Project.find(), stack, Phases(Console(), quiet=as_json))
+    told = command.copy(Project.find(), stack, Phases(Screen(), quiet=as_json))
     if as_json:
-        print(json.dumps(told, indent=1))
+        write_json(told)
 
 
 @app.command()
@@ -261,7 +259,7 @@ def handover(stack: Stack) -> None:
     """Print what playbooks and jobs work from, as JSON: the cluster with the nodes of this moment."""
     from ops import cluster
 
-    print(cluster.discovered(Project.find(), stack).told.model_dump_json(indent=1))
+    write_json(cluster.discovered(Project.find(), stack).told.model_dump(mode="json"))
 
 
 @app.command()
@@ -271,15 +269,16 @@ def env() -> None:
 
     for name, value in sorted(engine.environment(Project.find()).items()):
         if os.environ.get(name) != value:
-            print(f"export {name}={shlex.quote(value)}")
+            write(f"export {name}={shlex.quote(value)}")
 
 
 def main() -> None:
     """The console script: a Failure becomes its lines on standard error and its exit code."""
+    sys.excepthook = write_fault
     try:
         app()
     except Failure as failure:
-        print(failure, file=sys.stderr)
+        write(str(failure), error=True)
         sys.exit(failure.code)
     except KeyboardInterrupt:
         sys.exit(130)

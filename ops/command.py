@@ -9,9 +9,15 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
+from infra.printable import printable
+
+CUT = 300  # the return code of a command that was cut short: no process has it
+ERROR_BYTES = 64 * 1024
 INTERRUPT_SECONDS = 30.0  # what the engine needs to finish the resource it is working on
 
 
@@ -43,15 +49,77 @@ def run(
             start_new_session=True,
         )
         try:
-            _follow(process, record.write, on_line)
+            _follow(process, lambda line: record.write(printable(line)), on_line)
         except KeyboardInterrupt:
             # What it says on its way out is logged too; and one that nobody reads stands still once the pipe is full.
-            rest = threading.Thread(target=_follow, args=(process, record.write, lambda _: None), daemon=True)
+            logged = (process, lambda line: record.write(printable(line)), lambda _: None)
+            rest = threading.Thread(target=_follow, args=logged, daemon=True)
             rest.start()
             end(process, INTERRUPT_SECONDS)
             rest.join()
             raise
         return process.wait()
+
+
+def bounded(
+    command: Sequence[str | Path], *, given: bytes = b"", seconds: float, most: int
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command whose output others decide on: more than `most` bytes of it are not read, nor waited for.
+
+    The return code is CUT when it said too much or took too long, which is then all that stands in `stderr`.
+    """
+    process = subprocess.Popen(
+        [*map(str, command)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # so that what carries the connection ends with it
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said: dict[str, bytes] = {}
+    excess = threading.Event()
+
+    def read(name: str, stream: IO[bytes], limit: int) -> None:
+        with stream:
+            said[name] = stream.read(limit + 1)
+            if len(said[name]) > limit:
+                excess.set()
+                _kill(process)
+
+    def write(stream: IO[bytes]) -> None:
+        with contextlib.suppress(BrokenPipeError), stream:  # it may end without reading what it is given
+            stream.write(given)
+
+    threads = [
+        threading.Thread(target=read, args=("out", process.stdout, most)),
+        threading.Thread(target=read, args=("err", process.stderr, ERROR_BYTES)),
+        threading.Thread(target=write, args=(process.stdin,)),
+    ]
+    limit = time.monotonic() + seconds
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:  # at the end of its output a command is as good as gone, and no wait polls for that
+            thread.join(max(0.0, limit - time.monotonic()))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, limit - time.monotonic()))
+    finally:
+        if late := process.returncode is None or any(thread.is_alive() for thread in threads):
+            _kill(process)
+        code = process.wait()
+        for thread in threads:
+            thread.join()
+    if excess.is_set() or late:
+        why = f"it says more than {most // 1024} KiB" if excess.is_set() else f"no whole answer within {seconds:.0f} s"
+        return subprocess.CompletedProcess(command, CUT, b"", why.encode())
+    return subprocess.CompletedProcess(command, code, said["out"], said["err"])
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def leash() -> list[str]:

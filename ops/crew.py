@@ -5,29 +5,27 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from io import BufferedReader
 from pathlib import Path
-from queue import Queue
-from typing import Any
+from queue import Empty, Queue
+from typing import IO, Any
 
 from infra.handover import Handover, Node
-from ops import nodes
+from infra.printable import one_line
+from ops import nodes, untrusted
+from ops.untrusted import LINE_BYTES, lines
 
+WAITING = 1000  # events that are read and not yet shown; a node that sends more has to wait
+DRAIN_SECONDS = 0.1
+LAST_WORDS = 100  # lines of a worker's own that are kept for the message of its failure
 STOP_SECONDS = 120.0  # a step, a checkpoint, and the launcher's own patience with its workers
 
 Event = dict[str, Any]
-
-
-def as_event(line: str) -> Event | None:
-    """The event that a launcher's line is; None for one of the job's own, or that was cut off."""
-    if not line.startswith("{"):
-        return None
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return None
-    return found if "event" in found else None
 
 
 @dataclass
@@ -35,8 +33,8 @@ class Worker:
     """The launcher on one node, behind an SSH connection that is also its lease: closed, it stops with a checkpoint."""
 
     node: Node
-    process: subprocess.Popen[str]
-    words: list[str] = field(default_factory=list)
+    process: subprocess.Popen[bytes]
+    words: deque[str] = field(default_factory=partial(deque, maxlen=LAST_WORDS))
 
     @classmethod
     def start(cls, told: Handover, node: Node, remote: str) -> Worker:
@@ -45,8 +43,6 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             start_new_session=True,  # Ctrl-C reaches us alone: we give the leases back
         )
         return cls(node, process)
@@ -54,20 +50,31 @@ class Worker:
     def read(self, events: Queue[tuple[Worker, Event | None]]) -> None:
         """Passes on the node's events; what is no event is kept for the message of a failure. Ends with a None."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if found := as_event(line):
+        for line in lines(_chunks(self.process.stdout)):
+            if found := untrusted.event(line):
                 events.put((self, found))
             else:
-                self.words.append(line.rstrip())
+                self.words.append(as_words(line))
         events.put((self, None))
 
     def listen(self) -> None:
         assert self.process.stderr is not None
-        self.words.extend(line.rstrip() for line in self.process.stderr)
+        self.words.extend(map(as_words, lines(_chunks(self.process.stderr))))
 
     def release(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
+
+
+def as_words(line: bytes) -> str:
+    """A line of a job's own."""
+    return one_line(line.decode(errors="replace")).rstrip()
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """What comes, when it comes."""
+    assert isinstance(stream, BufferedReader)
+    return iter(lambda: stream.read1(LINE_BYTES), b"")
 
 
 @dataclass(frozen=True)
@@ -84,13 +91,13 @@ class Ended:
     def complaints(self) -> list[str]:
         """The last words of every worker that failed, or at least its exit code."""
         bad = [worker for worker in self.crew if worker.process.returncode]
-        said = [f"{worker.node.name}: {word}" for worker in bad for word in worker.words[-3:] if word]
+        said = [f"{worker.node.name}: {word}" for worker in bad for word in list(worker.words)[-3:] if word]
         return said or [f"{worker.node.name}: ended with code {worker.process.returncode}" for worker in bad]
 
 
 def follow(crew: Sequence[Worker], events_file: Path, on_event: Callable[[Event], None]) -> Ended:
     """Reads all workers until the last has ended. Ctrl-C gives their leases back and waits for the checkpoint."""
-    events: Queue[tuple[Worker, Event | None]] = Queue()
+    events: Queue[tuple[Worker, Event | None]] = Queue(maxsize=WAITING)
     threads = [threading.Thread(target=worker.read, args=(events,)) for worker in crew]
     threads += [threading.Thread(target=worker.listen) for worker in crew]
     for thread in threads:
@@ -111,10 +118,19 @@ def follow(crew: Sequence[Worker], events_file: Path, on_event: Callable[[Event]
     except KeyboardInterrupt:
         on_event({"event": "stopping"})
     finally:
+        rest = threading.Thread(target=_drain, args=(events, threads))
+        rest.start()
         end(crew)
-        for thread in threads:
+        for thread in (*threads, rest):
             thread.join()
     return Ended(crew, reporter)
+
+
+def _drain(events: Queue[tuple[Worker, Event | None]], readers: Sequence[threading.Thread]) -> None:
+    """Takes what still comes, so that no worker waits for its reader while it saves."""
+    while any(reader.is_alive() for reader in readers):
+        with suppress(Empty):
+            events.get(timeout=DRAIN_SECONDS)
 
 
 def end(crew: Sequence[Worker]) -> None:

@@ -6,19 +6,18 @@ import json
 import sys
 import time
 
-from rich.console import Console
-
 from ops import plan, report, train, up
 from ops.failure import Failure
 from ops.phases import Phase, Phases, row
 from ops.project import Project
+from ops.terminal import Screen, write
 
 STACK, JOB = "local", "mnist"
 
 
-def demo(project: Project, console: Console) -> None:
+def demo(project: Project, console: Screen) -> None:
     """Prints the plan, brings the stack up, trains on it, and tells the result, the time table and the way on."""
-    print(plan.text(plan.plan(project, STACK)))
+    write(plan.text(plan.plan(project, STACK)))
     phases = Phases(console)
     up.up(project, STACK, phases, lambda _: True)
     phases.command(f"gpufleet train {JOB} --stack {STACK}")
@@ -29,13 +28,13 @@ def demo(project: Project, console: Console) -> None:
     phases.done.append(
         Phase("train", f"{JOB}: {told['steps']} steps on {told['world_size']} ranks", time.monotonic() - began)
     )
-    print(report.text(told))
-    print("\nphases")
+    write(report.text(told))
+    write("\nphases")
     whole = [*set_up_phases(project), *phases.done]
     for phase in whole:
-        print(row(phase))
-    print(row(Phase("all", "", sum(phase.seconds for phase in whole))))
-    print(
+        write(row(phase))
+    write(row(Phase("all", "", sum(phase.seconds for phase in whole))))
+    write(
         f"\nlook at it    .venv/bin/gpufleet status {STACK}\n"
         f"go inside     ssh -F .gpufleet/local/{STACK}/ssh_config node-1\n"
         f"train again   .venv/bin/gpufleet train {JOB} --stack {STACK} --set optimizer.lr=0.05\n"
@@ -51,7 +50,7 @@ def set_up_phases(project: Project) -> list[Phase]:
 
 if __name__ == "__main__":
     try:
-        demo(Project.find(), Console())
+        demo(Project.find(), Screen())
     except Failure as failure:
-        print(failure, file=sys.stderr)
+        write(str(failure), error=True)
         sys.exit(failure.code)

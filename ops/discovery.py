@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from infra.clouds.tags import ENTRANCE
-from infra.handover import Handover, Node, Store
+from infra.handover import HOST, Handover, Node, Store
 from ops import nodes
 from ops.clouds import Discovered
 from ops.nodes import NodeState
@@ -63,7 +64,7 @@ def discovered(
     keys: host keys by machine id. without_door: the command that carries SSH to a machine where no machine of the
     stack has a public address.
     """
-    reachable = [each for each in found if each.state == "running" and each.id in keys]
+    reachable = [each for each in found if each.state == "running" and each.id in keys and _is_named(each)]
     entrance = next((each for each in reachable if ENTRANCE in each.tags and each.public_address), None)
     door = _node(groups, entrance, keys, "") if entrance else None
 
@@ -116,7 +117,17 @@ def _node(groups: Sequence[Group], machine: Machine, keys: Mapping[str, str], pr
     )
 
 
+def _is_named(machine: Machine) -> bool:
+    """Whether it can be told of by its name: who may change a machine in the cloud may call it what he likes."""
+    return re.fullmatch(HOST, machine.hostname) is not None
+
+
 def _waiting(groups: Sequence[Group], machine: Machine) -> NodeState:
-    reason = "its console has not told its host key yet" if machine.state == "running" else machine.state
+    reason = machine.state
+    if machine.state == "running":
+        named = "its console has not told its host key yet"
+        reason = (
+            named if _is_named(machine) else f"{machine.hostname!r} is no name of a host: end it, `up` starts another"
+        )
     state = "starting" if machine.state in HERE else "leaving"
     return NodeState(machine.hostname or machine.id, group_of(groups, machine), machine.private_address, state, reason)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from typing import Any
 
 from infra.handover import Handover
-from ops import cluster, command
+from ops import cluster, command, untrusted
 from ops.failure import Failure
 from ops.phases import Phases
 from ops.project import Project
+from ops.untrusted import REPORT_BYTES, Check, Report, Unreadable
 from ops.up import playbook_environment
 
 Document = dict[str, Any]
@@ -41,17 +42,27 @@ def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = F
 
 def read(project: Project, told: Handover) -> Document:
     """What verify.yml kept of each node. A node without a report is not ready."""
-    kept = {file.stem: json.loads(file.read_text()) for file in project.reports(told.stack).glob("*.json")}
-    silent = {"ready": False, "time": None, "checks": [{"name": "checks", "ok": False, "detail": "no report"}]}
-    reports = [kept.get(node.name, silent) for node in told.nodes]
+    reports = [_kept(project.reports(told.stack) / f"{node.name}.json") for node in told.nodes]
     return {
         "stack": told.stack,
         "cloud": told.cloud,
         "nodes": [
-            {"name": node.name, "group": node.group, **{key: report[key] for key in ("ready", "time", "checks")}}
+            {"name": node.name, "group": node.group, **report.model_dump(mode="json")}
             for node, report in zip(told.nodes, reports, strict=True)
         ],
     }
+
+
+def _kept(file: Path) -> Report:
+    """A node's report; in the place of one that is not there, or is none, a report that says so."""
+    try:
+        with file.open("rb") as report:
+            return untrusted.parsed(Report, report.read(REPORT_BYTES + 1))
+    except FileNotFoundError:
+        fault = "no report"
+    except Unreadable as reason:
+        fault = f"an unreadable report: {reason}"
+    return Report(ready=False, checks=(Check(name="checks", ok=False, detail=fault),))
 
 
 def text(document: Document) -> str:

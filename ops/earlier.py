@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from infra import spec
-from infra.spec.shown import escaped
+from infra.printable import escaped
 from ops.failure import Failure
 from ops.project import Project
 

@@ -40,6 +40,7 @@ def environment(project: Project) -> dict[str, str]:
     The state lies in a file backend inside the project, whose folder the engine wants to be there, unless
     PULUMI_BACKEND_URL names another. The passphrase defaults to the empty one: the shipped local stacks hold no secret.
     """
+    project.close_state()
     backend = project.state / "pulumi"
     backend.mkdir(parents=True, exist_ok=True)
     env = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from infra.printable import printable
+
 
 class Failure(Exception):
     """What went wrong and what to do about it, in lines a person reads; never a traceback.
@@ -10,5 +12,5 @@ class Failure(Exception):
     """
 
     def __init__(self, *lines: str, code: int = 1) -> None:
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(map(printable, lines)))
         self.code = code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def connected(plan: KubernetesPlan) -> client.ApiClient:
 
 def kubectl(plan: KubernetesPlan) -> str:
     """How a command begins that a person types for this cluster."""
-    return f"kubectl --kubeconfig {plan.access.kubeconfig} --context {plan.access.context}"
+    return f"kubectl --kubeconfig {plan.access.kubeconfig} --context {shlex.quote(plan.access.context)}"
 
 
 def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import socket
 import subprocess
@@ -10,20 +9,31 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from infra.handover import Handover, Node
+from infra.printable import one_line
+from ops import command, untrusted
+from ops.untrusted import REPORT_BYTES, Report, Unreadable
 
 LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
 CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
+LINE_SECONDS = 60.0  # for a shell line from its connection to its end
 
 
 @dataclass(frozen=True)
 class NodeState:
-    """state: ready | not ready | unconfigured | unreachable; reason: why it is not ready, else empty."""
+    """state: ready | not ready | unconfigured | unreachable; reason: why it is not ready, else empty.
+
+    A cloud or a node has chosen most of these words: each is kept within its line.
+    """
 
     name: str
     group: str
     address: str
     state: str
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in asdict(self).items():
+            object.__setattr__(self, name, one_line(text))
 
     def as_json(self) -> dict[str, str]:
         return asdict(self)
@@ -36,21 +46,32 @@ def under(node: Node, path: str) -> str:
 
 def ssh(handover: Handover, node: Node, remote: str) -> list[str]:
     """The command that runs a shell line on a node."""
-    return [*_connection(handover, node), remote]
+    return [*_options(handover, node), "--", f"{handover.access.user}@{node.address}", remote]
 
 
 def through(handover: Handover, node: Node) -> str:
     """The ProxyCommand that carries SSH to another node through this one."""
-    return shlex.join(_connection(handover, node, "-W", "%h:%p"))
+    options = map(verbatim, _options(handover, node))
+    return shlex.join([*options, "-W", "%h:%p", "--", f"{handover.access.user}@{node.address}"])
 
 
-def _connection(handover: Handover, node: Node, *more: str) -> list[str]:
+def verbatim(text: str) -> str:
+    """A text within an option of OpenSSH that knows tokens, which begin with % (ssh_config(5), TOKENS)."""
+    return text.replace("%", "%%")
+
+
+def _path(text: str) -> str:
+    """A path as an option: a space in it would part two (ssh_config(5))."""
+    return '"{}"'.format(verbatim(text).replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _options(handover: Handover, node: Node) -> list[str]:
     access = handover.access
     options = {
-        "IdentityFile": access.key_file,
+        "IdentityFile": _path(access.key_file),
         "IdentitiesOnly": "yes",
         "IdentityAgent": "none",
-        "UserKnownHostsFile": access.known_hosts_file,
+        "UserKnownHostsFile": _path(access.known_hosts_file),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "BatchMode": "yes",
@@ -61,12 +82,31 @@ def _connection(handover: Handover, node: Node, *more: str) -> list[str]:
         **({"ProxyCommand": node.proxy} if node.proxy else {}),
     }
     flags = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
-    return ["ssh", "-F", "none", *flags, *more, f"{access.user}@{node.address}"]
+    return ["ssh", "-F", "none", *flags]
 
 
-def run(handover: Handover, node: Node, remote: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a shell line on a node, with `given` on its standard input."""
-    return subprocess.run(ssh(handover, node, remote), input=given or "", capture_output=True, text=True, check=False)
+def run(
+    handover: Handover,
+    node: Node,
+    remote: str,
+    given: str = "",
+    *,
+    seconds: float = LINE_SECONDS,
+    most: int = REPORT_BYTES,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a shell line on a node, with `given` on its standard input.
+
+    Its output is the node's to choose: of more than `most` bytes, or after `seconds`, nothing is left but the reason in
+    `stderr`, and the return code is `command.CUT`.
+    """
+    answer = command.bounded(ssh(handover, node, remote), given=given.encode(), seconds=seconds, most=most)
+    out, err = (stream.decode(errors="replace") for stream in (answer.stdout, answer.stderr))
+    return subprocess.CompletedProcess(answer.args, answer.returncode, out, err)
+
+
+def last_line(text: str) -> str:
+    """What a program's complaint ends with; empty where it says nothing."""
+    return next(filter(str.strip, reversed(text.splitlines())), "").strip()
 
 
 def states(handover: Handover) -> list[NodeState]:
@@ -88,8 +128,12 @@ def state(handover: Handover, node: Node) -> NodeState:
     answer = run(handover, node, f"test -e {file} || exit 3; cat {file}")
     if answer.returncode == 3:
         return told("unconfigured", "gpu_node.yml has not finished on it")
+    if answer.returncode == command.CUT:
+        return told("not ready", f"sends an unreadable report: {answer.stderr}; log in and look at it")
     if answer.returncode:
-        return told("unreachable", answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "ssh failed")
-    report = json.loads(answer.stdout)
-    failed = [f"{check['name']}: {check['detail']}" for check in report["checks"] if not check["ok"]]
-    return told("ready") if report["ready"] else told("not ready", "; ".join(failed))
+        return told("unreachable", last_line(answer.stderr) or "ssh failed")
+    try:
+        report = untrusted.parsed(Report, answer.stdout)
+    except Unreadable as fault:
+        return told("not ready", f"sends an unreadable report: {fault}; run gpu_node.yml on it, or end it")
+    return told("ready") if report.ready else told("not ready", "; ".join(report.faults))

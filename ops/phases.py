@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.status import Status
 from rich.text import Text
+
+from infra.printable import one_line
+from ops.terminal import Screen
 
 
 @dataclass
@@ -22,9 +24,9 @@ class Phase:
     _status: Status | None = None
 
     def say(self, note: str) -> None:
-        self.note = note
+        self.note = one_line(note)
         if self._status:
-            self._status.update(Text(f"{self.name:<11} {note}"))  # brackets of what others say are no markup
+            self._status.update(Text(f"{self.name:<11} {self.note}"))  # brackets of what others say are no markup
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Phases:
     quiet: print nothing (a command with --json prints its document instead).
     """
 
-    console: Console
+    console: Screen
     quiet: bool = False
     done: list[Phase] = field(default_factory=list)
 
@@ -69,7 +71,7 @@ class Phases:
             self._print(f"  {text}")
 
     def _print(self, text: str, style: str | None = None) -> None:
-        self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(one_line(text), style=style)
 
     def as_json(self) -> list[dict[str, str | float]]:
         return [{"phase": p.name, "note": p.note, "seconds": round(p.seconds, 2)} for p in self.done]

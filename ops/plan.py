@@ -9,9 +9,9 @@ from typing import Any
 
 from infra.plan import decide, described
 from infra.plan.plan import HOURS_PER_MONTH, Cost, Plan
+from infra.printable import escaped
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
-from infra.spec.shown import escaped
 from infra.uncollected import uncollected
 from ops import cluster
 from ops.failure import Failure

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+
+from infra.printable import one_line
+from ops.terminal import Screen
 
 if TYPE_CHECKING:
     from ops.project import Project
@@ -19,10 +21,10 @@ PLAIN_LINES = 10  # progress lines of a whole run where there is no terminal
 class Progress:
     """A bar on a terminal, a line every tenth of the run elsewhere, nothing when quiet."""
 
-    def __init__(self, console: Console, *, quiet: bool) -> None:
+    def __init__(self, console: Screen, *, quiet: bool) -> None:
         self.console, self.quiet, self.told = console, quiet, -1
         self.bar = Bar(
-            TextColumn("  {task.description}"),
+            TextColumn("  {task.description}", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeRemainingColumn(compact=True),
@@ -66,7 +68,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         if not self.quiet:
-            self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self.console.print(one_line(text))
 
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:

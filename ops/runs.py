@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Iterator
@@ -11,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ops.crew import as_event
+from ops import untrusted
 from ops.project import Project
+from ops.untrusted import Result, Unreadable
 from training import atomic
 
 
@@ -38,12 +38,13 @@ class Run:
     @property
     def state(self) -> str:
         """running | finished | stopped: stopped has a checkpoint or nothing, and resumes when trained again."""
-        if self.result.is_file() and json.loads(self.result.read_text())["finished"]:
+        if (result := self._result()) and result.finished:
             return "finished"
         return "running" if self._followed() else "stopped"
 
     def as_json(self) -> dict[str, Any]:
-        progress = json.loads(self.result.read_text()) if self.result.is_file() else self._last_step()
+        result = self._result()
+        progress = result.model_dump() if result else self._last_step()
         return {"name": self.name, "state": self.state, **{k: v for k, v in progress.items() if k != "name"}}
 
     @contextmanager
@@ -67,10 +68,17 @@ class Run:
         mark = self.folder / "pid"
         return mark.is_file() and Path(f"/proc/{mark.read_text()}").exists()
 
+    def _result(self) -> Result | None:
+        """None before there is one, and for one that cannot be read: such a run is not finished."""
+        try:
+            return untrusted.parsed(Result, self.result.read_bytes())
+        except (FileNotFoundError, Unreadable):
+            return None
+
     def _last_step(self) -> dict[str, Any]:
         events = self.folder / "events.jsonl"
-        for line in reversed(events.read_text().splitlines() if events.is_file() else []):
-            if (event := as_event(line)) and event.pop("event") == "step":  # the newest may be half written
+        for line in reversed(events.read_bytes().splitlines() if events.is_file() else []):
+            if (event := untrusted.event(line)) and event.pop("event") == "step":  # the newest may be half written
                 return event
         return {}
 

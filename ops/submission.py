@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,13 @@ from urllib3.exceptions import HTTPError
 from infra.plan.kubernetes import KubernetesPlan
 from infra.plan.kubernetes.jobs import objects
 from infra.plan.kubernetes.tenant import JOB_LABEL
-from ops.crew import Event, as_event
+from infra.printable import one_line
+from ops import untrusted
+from ops.crew import LAST_WORDS, Event, as_words
 from ops.failure import Failure
 from ops.kubernetes import kubectl, words_of
 from ops.runs import Run
+from ops.untrusted import lines
 
 MANAGER = "gpufleet"
 ASK_SECONDS = 1.0
@@ -89,7 +92,7 @@ class Submission:
         """
         folder = self.run.folder
         with (folder / "events.jsonl").open("a") as record, (folder / "metrics.jsonl").open("a") as metrics:
-            words: list[str] = []
+            words: deque[str] = deque(maxlen=LAST_WORDS)
             heard: Counter[str] = Counter()
             broken: Counter[str] = Counter()
             ended: set[str] = set()
@@ -126,7 +129,7 @@ class Submission:
         except (ApiException, HTTPError) as error:
             raise Failure(f"{name} goes on: {words_of(error)}", f"{self._by_hand} stops it") from None
 
-    def _reporter(self, ended: Container[str], words: Sequence[str], on_event: Callable[[Event], None]) -> str:
+    def _reporter(self, ended: Container[str], words: Collection[str], on_event: Callable[[Event], None]) -> str:
         """The newest pod of rank 0 that has begun; while there is none, tells why. Raises Failure when none comes."""
         selector, told = f"{JOB_LABEL}={self.run.name},batch.kubernetes.io/job-completion-index=0", ""
         while True:
@@ -144,16 +147,16 @@ class Submission:
             except HTTPError as error:
                 reason = f"the API server does not answer: {words_of(error)}"
             if reason != told:
-                on_event({"event": "waiting", "reason": reason})
+                on_event({"event": "waiting", "reason": one_line(reason)})
                 told = reason
             time.sleep(ASK_SECONDS)
 
-    def _going_on(self, words: Sequence[str]) -> None:
+    def _going_on(self, words: Collection[str]) -> None:
         """Raises Failure, with the last words of rank 0, when the job is over or gone."""
         job = self._jobs.get(name=self.run.name, namespace=self.plan.tenant.namespace)
         if end := _end(job):
             said = end.message or end.reason or end.type
-            raise Failure(f"{self.run.name} ended without a result: {said}", *words[-3:])
+            raise Failure(f"{self.run.name} ended without a result: {one_line(said)}", *list(words)[-3:])
 
     def _warning(self) -> str:
         """The cluster's newest complaint about the job, its set or its pods; empty where there is none to be seen."""
@@ -195,18 +198,17 @@ class Submission:
         except NotFoundError:
             return None
 
-    def _events(self, pod: str, heard: Counter[str], words: list[str]) -> Iterator[Event]:
+    def _events(self, pod: str, heard: Counter[str], words: deque[str]) -> Iterator[Event]:
         """What a pod's log holds beyond the lines that were heard of it already."""
         log: Any = self._core.read_namespaced_pod_log(
             pod, self.plan.tenant.namespace, container="node", follow=True, _preload_content=False
         )
-        for raw in itertools.islice(log, heard[pod], None):
+        for line in itertools.islice(lines(log.stream()), heard[pod], None):
             heard[pod] += 1
-            line = raw.decode(errors="replace")
-            if found := as_event(line):
+            if found := untrusted.event(line):
                 yield found
             else:
-                words.append(line.rstrip())
+                words.append(as_words(line))
 
     def _over(self, pod: str) -> bool:
         try:

@@ -10,14 +10,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infra.handover import Handover, Node
-from ops import cluster, crew, nodes, rendezvous, runs
+from ops import cluster, crew, nodes, rendezvous, runs, untrusted
 from ops.crew import Event, Worker
 from ops.failure import Failure
 from ops.project import Project
 from ops.runs import Run
+from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
 from training import atomic, config
 
 PREEMPTED = 75
+FETCH_SECONDS = 600.0  # for a run's metrics, by a slow link
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,7 @@ def train(
         raise Failure(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
     if ended.reporter is None or any(ended.codes):
         raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
-    _fetch(told, ended.reporter.node, run)
-    return Outcome(run, resumed, json.loads(run.result.read_text()))
+    return Outcome(run, resumed, _fetch(told, ended.reporter.node, run))
 
 
 def _submitted(
@@ -96,14 +97,14 @@ def _submitted(
     submission.clear(on_event, resumed=resumed)
     with run.following():
         try:
-            submission.submit(text, [*overrides, f"out={json.dumps(f'{decided.storage[0].mount}/runs/{run.place}')}"])
+            submission.submit(text, [*overrides, f"out={_text(f'{decided.storage[0].mount}/runs/{run.place}')}"])
             result = submission.follow(on_event)
         except KeyboardInterrupt:
             on_event({"event": "stopping"})
             submission.stop()
             again = _command(job, stack, overrides, group)
             raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
-    told = {key: value for key, value in result.items() if key != "event"}
+    told = untrusted.parsed(Result, json.dumps(result)).model_dump()
     atomic.write(run.result, json.dumps(told, indent=1).encode())
     return Outcome(run, resumed, told)
 
@@ -147,7 +148,7 @@ def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
     folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
     answer = nodes.run(told, node, f"mkdir -p {folder} && cat > {aside} && mv {aside} {final}", text)
     if answer.returncode:
-        raise Failure(f"{node.name} cannot take the job file: {answer.stderr.strip()}")
+        raise Failure(f"{node.name} cannot take the job file: {nodes.last_line(answer.stderr)}")
     return path
 
 
@@ -161,20 +162,37 @@ def _out(told: Handover, node: Node, run: Run) -> str:
     return f"{next(shared, nodes.under(node, '/var/lib/gpufleet'))}/runs/{run.place}"
 
 
+def _text(text: str) -> str:
+    """A text as TOML has it, which knows JSON's escapes but those of half a character."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
     """The shell line that runs the job's launcher on a node."""
     group = next(group for group in told.groups if group.name == node.group)
     words = ["-m", "training", "launch", file, "--attached", "--events", *(["--store", store] if store else [])]
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
-    for setting in [*overrides, f"out={json.dumps(_out(told, node, run))}"]:
+    for setting in [*overrides, f"out={_text(_out(told, node, run))}"]:
         words += ["--set", setting]
     return rendezvous.python(told, node, words, group.variables)
 
 
-def _fetch(told: Handover, node: Node, run: Run) -> None:
+def _fetch(told: Handover, node: Node, run: Run) -> dict[str, Any]:
     """Brings the run's metrics and result to this computer; the result last, since it is what makes a run finished."""
-    for name in ("metrics.jsonl", "result.json"):
-        answer = nodes.run(told, node, f"cat {shlex.quote(f'{_out(told, node, run)}/{name}')}")
-        if answer.returncode:
-            raise Failure(f"{node.name} does not give up {name}: {answer.stderr.strip()}")
-        atomic.write(run.folder / name, answer.stdout.encode())
+    whole = untrusted.metrics(_read(told, node, run, "metrics.jsonl", METRICS_BYTES))
+    atomic.write(run.folder / "metrics.jsonl", "".join(f"{json.dumps(line)}\n" for line in whole).encode())
+    try:
+        result = untrusted.parsed(Result, _read(told, node, run, "result.json", REPORT_BYTES)).model_dump()
+    except Unreadable as fault:
+        raise Failure(f"{node.name} sends an unreadable result.json: {fault}") from None
+    atomic.write(run.result, json.dumps(result, indent=1).encode())
+    return result
+
+
+def _read(told: Handover, node: Node, run: Run, name: str, most: int) -> bytes:
+    """The end of a file in the run's folder on a node. Raises Failure."""
+    line = f"tail -c {most} -- {shlex.quote(f'{_out(told, node, run)}/{name}')}"
+    answer = nodes.run(told, node, line, seconds=FETCH_SECONDS, most=most)
+    if answer.returncode:
+        raise Failure(f"cannot fetch {name} from {node.name}: {nodes.last_line(answer.stderr)}")
+    return answer.stdout.encode()

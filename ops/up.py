@@ -13,6 +13,7 @@ from pathlib import Path
 from infra.handover import Handover
 from infra.plan import described
 from infra.plan.plan import Finding, Plan
+from infra.printable import one_line
 from infra.spec import StackFile
 from ops import clouds, cluster, command, engine, nodes, plan, recovery
 from ops.clouds import Cloud
@@ -85,7 +86,7 @@ def _planned(project: Project, stack: str) -> Planned:
 
 def _heed(file: StackFile, said: Sequence[Finding], phases: Phases) -> None:
     """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
-    if bad := [described(finding, file) for finding in said if finding.level == "error"]:
+    if bad := [one_line(described(finding, file)) for finding in said if finding.level == "error"]:
         raise Failure(*bad)
     for finding in said:
         phases.note(f"{finding.level:<11} {described(finding, file)}")
@@ -232,10 +233,10 @@ def _fatal(log: Path) -> list[str]:
     found = []
     for match in re.finditer(r"^(?:fatal|failed): \[(?P<node>[^\]]+)\].*?=> (?P<rest>.*)$", text, re.MULTILINE):
         try:
-            message = json.loads(match["rest"]).get("msg", match["rest"])
-        except json.JSONDecodeError:
+            message = str(json.loads(match["rest"]).get("msg", match["rest"]))
+        except (ValueError, RecursionError, AttributeError):
             message = match["rest"]
-        found.append(f"{match['node']}: {message}")
+        found.append(one_line(f"{match['node']}: {'; '.join(filter(str.strip, message.splitlines()))}"))
     return found or command.tail(log)
 
 

@@ -40,7 +40,7 @@ def engine_phase(root: Path, working: Working) -> str:
     if not speaks_python(engine.path):
         place_hosts(root, engine.path.parent)
     told = root / ".gpufleet" / "engine"
-    told.parent.mkdir(exist_ok=True)
+    told.parent.mkdir(mode=0o700, exist_ok=True)
     told.write_text(f"{engine.path}\n", encoding="utf-8")
     return f"pulumi {engine.version}, {engine.source}"
 

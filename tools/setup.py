@@ -111,7 +111,7 @@ def phases(
 def alone(root: Path) -> Iterator[None]:
     """Waits until no other set-up of this checkout runs."""
     path = root / ".gpufleet" / "setup.lock"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     with path.open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

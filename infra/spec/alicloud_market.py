@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict
 
 from infra.spec.cluster import Section
-from infra.spec.types import like
+from infra.spec.types import Sentence, like
 
 
 def _three_decimals(price: float) -> float:
@@ -60,7 +60,7 @@ class AssuranceMarket(Section):
 
     kind: Literal["assurance"]
     months: Months
-    confirm: str = ""
+    confirm: Sentence = ""
 
 
 Market = Annotated[OnDemandMarket | SpotMarket | PoolMarket | AssuranceMarket, Field(discriminator="kind")]

@@ -15,7 +15,7 @@ from infra.spec.nearest import hint
 from infra.spec.problem import Contradiction
 from infra.spec.rented import Counted, Flag, SshAccess, ToldBudget, Zoned
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, MigProfile, Name, like
+from infra.spec.types import MigProfile, MountPath, Name, like
 
 # The Region enum of pulumi-aws 7.51.1 without other partitions (China, GovCloud, European Sovereign, isolated ones):
 # their ARNs, endpoints and images differ.
@@ -97,7 +97,7 @@ class Lustre(Section):
 
     name: Name
     kind: Literal["lustre"]
-    mount: AbsolutePath
+    mount: MountPath
     size_gib: Annotated[int, Strict()]
     mib_per_second_per_tib: Annotated[int, Strict()] = 250
     efa: Flag = False

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 
 from infra.spec.cluster import Section
 from infra.spec.problem import Contradiction
-from infra.spec.types import like
+from infra.spec.types import Sentence, like
 
 HEX = r"([0-9a-f]{8}|[0-9a-f]{17})"
 GROUP_ARN = r"arn:aws:ec2:[a-z0-9-]+:\d{12}:placement-group/[\w.-]+"
@@ -66,7 +66,7 @@ class BlockPurchase(Section):
     offering: OfferingId
     hours: BlockHours
     usd_at_most: Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
-    confirm: str = ""
+    confirm: Sentence = ""
 
 
 class BlockMarket(Section):

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import yaml
 
+from infra.printable import escaped
 from infra.spec.public_key import looks_private
-from infra.spec.shown import escaped, quoted
+from infra.spec.shown import quoted
 
 MOST_BYTES = 1 << 20  # of a file: some 4,000 hosts
 MOST_VALUES = 100_000  # with each alias counted as what it stands for: few bytes can stand for millions
@@ -166,7 +167,7 @@ class _Reading:
             return _SCALARS[node.tag](node.value)
         except ValueError:
             raise Unreadable(
-                node.start_mark.line + 1, f"{quoted(node.value)} does not fit its tag {node.tag}"
+                node.start_mark.line + 1, f"{quoted(node.value)} does not fit its tag {escaped(node.tag)}"
             ) from None
 
     def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:

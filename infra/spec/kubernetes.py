@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationI
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, repeated_names, unique_names
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.shown import quoted, shown
-from infra.spec.types import AbsolutePath, Count, Flag, GpuName, KeyFile, MigProfile, Name, like
+from infra.spec.types import Count, Flag, GpuName, KeyFile, MigProfile, MountPath, Name, like
 
 SYSTEM = ("default", "kube-node-lease", "kube-public", "kube-system")
 # The device plug-ins of the fabrics (facts of their charts): EFA, eRDMA, the network operator's shared or SR-IOV ones.
@@ -32,7 +32,7 @@ def _tenant(text: str) -> str:
 
 
 def _image(text: str) -> str:
-    like(r"[\w.:/-]+(@sha256:[0-9a-f]{64})?", "image")(text)
+    like(r"\w[\w.:/-]*(@sha256:[0-9a-f]{64})?", "image")(text)
     if "@sha256:" not in text:
         raise ValueError(f"{quoted(text)} can change under its tag: name its digest, <image>@sha256:<64 digits>")
     return text
@@ -47,7 +47,7 @@ LabelKey = Annotated[
     ),
 ]
 Labels = dict[LabelKey, Annotated[str, BeforeValidator(_label)]]
-Context = Annotated[str, AfterValidator(like(r"[\w@.:/-]{1,253}", "context of a kubeconfig"))]
+Context = Annotated[str, AfterValidator(like(r"\w[\w@.:/-]{0,252}", "context of a kubeconfig"))]
 
 
 class PodFabric(Section):
@@ -84,7 +84,7 @@ class Claim(Section):
 
     name: Name
     kind: Literal["volume"]
-    mount: AbsolutePath
+    mount: MountPath
     size_gib: Annotated[int, Strict(), Field(ge=1, le=1_000_000)]
     storage_class: Name
 

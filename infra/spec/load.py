@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from infra.printable import one_line
 from infra.spec.document import MOST_BYTES, Document, Unreadable, read
 from infra.spec.nearest import hint, strays
 from infra.spec.problem import Problem, SpecError
 from infra.spec.shown import quoted, shown
+from infra.spec.types import STACK
 from infra.spec.words import explained, key_path
 
 if TYPE_CHECKING:
@@ -68,8 +70,12 @@ def load(root: Path, stack: str) -> StackFile:
     project = _project(root)
     path = project.folder / f"Pulumi.{stack}.yaml"
     if stack not in (known := _named(root, project.folder)):
-        message = f"there is no stack {stack!r}{hint(stack, known)} (stacks: {', '.join(known) or 'none'})"
-        raise SpecError([Problem(path.as_posix(), 0, "", message)])
+        listed = ", ".join(map(one_line, known)) or "none"
+        message = f"there is no stack {stack!r}{hint(stack, known)} (stacks: {listed})"
+        raise SpecError([Problem(one_line(path.as_posix()), 0, "", message)])
+    if not re.fullmatch(STACK, stack, re.ASCII):
+        message = f"{quoted(stack)} is no name for a stack: letters, digits and inner . _ -; rename the file"
+        raise SpecError([Problem(one_line(path.as_posix()), 0, "", message)])
     written = _read(root, path)
     document = written.renamed(f"config.{project.name}:{CLUSTER}", CLUSTER).renamed(f"config.{CLUSTER}", CLUSTER)
     spec, wrong = _checked(written.data, project)

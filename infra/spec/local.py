@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from infra.spec.cluster import Cluster, Section, at_least_one, repeated_names, unique_names
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import AbsolutePath, Address, Cidr, Count, Name, Port
+from infra.spec.types import Address, Cidr, Count, MountPath, Name, Port
 
 # Loopback addresses need no set-up and port 22 needs root; a machine has a network and a port 22 of its own.
 NETWORKS = {
@@ -39,7 +39,7 @@ class Folder(Section):
 
     name: Name
     kind: Literal["folder"]
-    mount: AbsolutePath
+    mount: MountPath
 
 
 class LocalSpec(Cluster):

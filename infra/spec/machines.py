@@ -11,7 +11,7 @@ from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_
 from infra.spec.problem import Contradiction, Mistake
 from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
-from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, Name, Port, like
+from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, MountPath, Name, Port, like
 
 COMMAND_LENGTH = 500  # characters of a command: whoever reviews it reads it whole
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
@@ -30,6 +30,8 @@ def _each_once(devices: tuple[str, ...]) -> tuple[str, ...]:
 
 def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
     for word in words:
+        if not word.isprintable():
+            raise ValueError(f"{quoted(word)} has control characters; a command is written word by word, in clear")
         if word in SECRETS or word.lower().removeprefix("--").partition("=")[0] in SECRETS:
             raise ValueError(f"{quoted(word)} would show a password to everybody; give a file or a variable")
     return words
@@ -50,8 +52,9 @@ def _shown_whole(words: tuple[str, ...]) -> tuple[str, ...]:
 HostKey = Annotated[str, AfterValidator(checked_public_key)]
 Hca = Annotated[str, AfterValidator(like(r"[a-z][a-z0-9_]{0,30}", "RDMA device such as mlx5_0"))]
 Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
+Device = Annotated[str, AfterValidator(like(r"/dev(/\w[\w.:+-]*)+", "device such as /dev/disk/by-id/nvme-eui.01"))]
 Devices = Annotated[
-    tuple[Annotated[str, AfterValidator(like(r"/dev/[\w./:+-]+", "device such as /dev/disk/by-id/nvme-eui.01"))], ...],
+    tuple[Device, ...],
     AfterValidator(at_least_one),
     AfterValidator(_each_once),
 ]
@@ -112,7 +115,7 @@ class HostDisks(Section):
     """
 
     name: Label
-    mount: AbsolutePath
+    mount: MountPath
     devices: Devices
     encrypted: Flag = False
 
@@ -153,7 +156,7 @@ class Shared(Section):
 
     name: Name
     kind: Literal["folder"]
-    mount: AbsolutePath
+    mount: MountPath
 
 
 class MachinesAccess(Access):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from infra.spec.shown import escaped
+from infra.printable import escaped
 
 
 @dataclass(frozen=True)

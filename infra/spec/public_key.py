@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 
 from infra.spec.nearest import nearest
 
@@ -18,6 +19,7 @@ FIELDS: dict[str, tuple[int | None, ...]] = {
     "sk-ssh-ed25519@openssh.com": (32, None),
     "sk-ecdsa-sha2-nistp256@openssh.com": (8, 65, None),
 }
+COMMENT = r"[\w@.,:+=/() -]*"
 
 
 def looks_private(text: str) -> bool:
@@ -57,6 +59,8 @@ def checked_public_key(text: str) -> str:
     wanted = FIELDS[kind]
     if len(lengths) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, lengths, strict=True)):
         raise ValueError(f"the key inside is not a whole {kind} key: copy the .pub file's line whole")
+    if not re.fullmatch(COMMENT, rest.partition(" ")[2], re.ASCII):
+        raise ValueError("the comment behind the key may have letters, digits and @ . , : + = / ( ) - _: leave it out")
     return text
 
 

@@ -9,9 +9,10 @@ from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_valida
 
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one
 from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import AbsolutePath, Cidr, Count, Flag, Name, PublicKey, like
+from infra.spec.types import STACK, Cidr, Count, Flag, MountPath, Name, PublicKey, like
 
-Email = Annotated[str, AfterValidator(like(r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail address"))]
+EMAIL = r"\w[\w.+-]*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+Email = Annotated[str, AfterValidator(like(EMAIL, "e-mail address such as ops@example.com"))]
 Percent = Annotated[float, Strict(), Field(gt=0, le=100)]
 Size = Annotated[Count, Field(le=1000)]
 
@@ -53,12 +54,12 @@ class Bucket(Section):
 
     name: Name
     kind: Literal["bucket"]
-    mount: AbsolutePath
+    mount: MountPath
     removable: Flag = False
 
 
-StackName = Annotated[str, AfterValidator(like(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", "name of a stack"))]
-Prefix = Annotated[str, AfterValidator(like(r"([\w.=-]+/)*[\w.=-]+", "path in a bucket, such as runs/gpt"))]
+StackName = Annotated[str, AfterValidator(like(STACK, "name of a stack"))]
+Prefix = Annotated[str, AfterValidator(like(r"(\w[\w.=-]*/)*\w[\w.=-]*", "path in a bucket, such as runs/gpt"))]
 
 
 class Copy(Section):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from infra.spec.public_key import looks_private
 
 LENGTH = 40
@@ -14,11 +12,6 @@ def quoted(text: str) -> str:
     if looks_private(text):
         return "a private key"
     return repr(text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…")
-
-
-def escaped(text: str) -> str:
-    """The text in one line: what is not printed as itself (controls, line breaks, marks of direction) as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown(value: Any) -> str:

@@ -1,4 +1,8 @@
-"""The words a stack file is written in: each checks itself and says in one line what is wrong with a value."""
+"""The words a stack file is written in: each checks itself and says in one line what is wrong with a value.
+
+Every text has its pattern, of ASCII alone: what a stack file holds ends up in shell lines, units of systemd and options
+of mount(8) on machines, and in the variables of Ansible, which takes texts with braces for programs.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,16 @@ from infra.spec.shown import quoted, shown
 
 MIG_PROFILE = r"\d+g\.\d+gb(\+me)?"  # NVIDIA Multi-Instance GPU User Guide, "GPU instance"
 
+STACK = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"  # the name of a stack
+SEGMENT = r"[\w.][\w.+@-]*"  # of a path
 NAME_LENGTH = 32  # leaves room for "-<number>" and a cloud's prefix within the 63 characters of a host name (RFC 1123)
 
 
 def like(pattern: str, what: str) -> Callable[[str], str]:
-    """A check against a pattern; `what` says what it stands for, with an example."""
+    """A check against a pattern, in ASCII; `what` says what it stands for, with an example."""
 
     def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
+        if not re.fullmatch(pattern, text, re.ASCII):
             raise ValueError(f"{quoted(text)} is no {what}")
         return text
 
@@ -43,8 +49,20 @@ def _absolute_path(text: str) -> str:
             f"{quoted(text)} must be an absolute path, such as {quoted('/' + (text.strip('./') or 'data'))}"
         )
     parts = text.split("/")[1:]
-    if not text.isprintable() or ":" in text or any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f"{quoted(text)} must be a plain path: no '.', '..', '//', ':', no '/' at its end")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{quoted(text)} must be a plain path: no '.', '..', '//', no '/' at its end")
+    if strange := next((part for part in parts if not re.fullmatch(SEGMENT, part, re.ASCII)), None):
+        raise ValueError(
+            f"{quoted(text)} must be a plain path: {quoted(strange)} may have ASCII letters, digits and . _ + @ -, "
+            "and begin with none of + @ -; rename it, or link to it"
+        )
+    return text
+
+
+def _mount_path(text: str) -> str:
+    """The unit of a mount is named after its path, in which systemd.unit(5) spells other characters out."""
+    if re.search(r"^/\.|[+@]", text):
+        raise ValueError(f"{quoted(text)} must be a plain path for a mount: no + and @, no dot at its beginning")
     return text
 
 
@@ -65,7 +83,13 @@ def _cidr(value: Any) -> IPv4Network:
 def _key_file(text: str) -> str:
     if not text.startswith(("/", "~/")):
         raise ValueError(f"{quoted(text)} must begin with / or ~/")
-    return like(r"[\w@%+=:,./~-]+", "plain path, such as ~/.ssh/id_ed25519")(text)
+    return like(r"~?(/[\w.+@=,-]+)+", "plain path, such as ~/.ssh/id_ed25519")(text)
+
+
+def _sentence(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{quoted(text)} must be one line without control characters")
+    return text
 
 
 def _address(value: Any) -> IPv4Address:
@@ -89,7 +113,9 @@ def _gpu_name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 GpuName = Annotated[str, AfterValidator(_gpu_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
+MountPath = Annotated[AbsolutePath, AfterValidator(_mount_path)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]
+Sentence = Annotated[str, AfterValidator(_sentence)]
 Flag = Annotated[bool, Strict()]
 PublicKey = Annotated[str, AfterValidator(checked_public_key)]
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.clouds.tags import LOGICAL_NAME
+from infra.printable import one_line
 from ops.alicloud.account import Account
 
 Tags = Mapping[str, str]
@@ -49,7 +50,7 @@ class Thing:
         return self.tags.get(LOGICAL_NAME, "")
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.id} {self.name}".rstrip()
+        return one_line(f"{self.kind} {self.id} {self.name}".rstrip())
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.printable import one_line
 from ops.failure import Failure
 
 RETRIES = Config(retries={"mode": "standard", "max_attempts": 8})  # throttling is no reason to give up
@@ -48,8 +49,9 @@ def answers(account: Account) -> Iterator[None]:
         yield
     except ClientError as error:
         said, call = error.response["Error"], error.operation_name
-        raise Failure(f"AWS refuses {call} in {account.region}: {said.get('Message') or said['Code']}") from None
+        why = one_line(said.get("Message") or said["Code"])
+        raise Failure(f"AWS refuses {call} in {account.region}: {why}") from None
     except BotoCoreError as error:
         raise Failure(
-            f"AWS does not answer in {account.region}: {error}; check with `aws sts get-caller-identity`"
+            f"AWS does not answer in {account.region}: {one_line(str(error))}; check with `aws sts get-caller-identity`"
         ) from None

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from infra.handover import Handover
 from infra.plan.aws import AwsPlan
-from ops import discovery, host_keys
+from ops import discovery, host_keys, nodes
 from ops.aws import capacity
 from ops.aws.account import Account
 from ops.aws.tagged import Instance, instances
@@ -55,7 +55,7 @@ def _session(plan: AwsPlan, told: Handover, instance: Machine) -> str:
     let_in += ["--instance-os-user", told.access.user, "--ssh-public-key", key]
     carry = ["aws", "ssm", "start-session", *at, "--target", instance.id]
     carry += ["--document-name", "AWS-StartSSHSession", "--parameters", "portNumber=%p"]
-    both = f"{shlex.join(let_in)} >/dev/null && exec {shlex.join(carry)}"
+    both = f"{nodes.verbatim(shlex.join(let_in))} >/dev/null && exec {shlex.join(carry)}"
     return f"sh -c {shlex.quote(both)}"  # ssh puts an `exec` before it, after which no second command would come
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.clouds.tags import LOGICAL_NAME
+from infra.printable import one_line
 from ops.aws.account import GLOBAL_REGION, Account
 from ops.aws.kinds import Arn, identifier
 
@@ -51,7 +52,7 @@ class Thing:
         return self.id, self.arn.text
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.id} {self.name}".rstrip()
+        return one_line(f"{self.kind} {self.id} {self.name}".rstrip())
 
 
 @dataclass(frozen=True)

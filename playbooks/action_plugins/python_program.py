@@ -17,6 +17,7 @@ OPTIONS = {
     "stdin": {"type": "str", "default": ""},
     "interpreter": {"type": "str"},
 }
+MOST = 4 << 20  # characters: the longest honest answer is a list of packages; every play would carry a longer one along
 LAUNCH = """import io, sys
 sys.argv, sys.stdin = {argv!a}, io.StringIO({stdin!a})
 exec(compile({program!a}, {name!a}, "exec"))
@@ -34,6 +35,8 @@ class ActionModule(ActionBase):
         launched = LAUNCH.format(program=file.read_text(encoding="utf-8"), **told).encode()
         interpreter = self._connection._shell.quote(wanted["interpreter"] or task_vars["ansible_python_interpreter"])
         ran = self._low_level_execute_command(f"{interpreter} -", in_data=launched)
+        if len(ran["stdout"]) + len(ran["stderr"]) > MOST:
+            return {**result, "failed": True, "rc": 1, "msg": f"{file.name} says more than {MOST >> 20} MiB"}
         for stream in ("stdout", "stderr"):
             ran[stream] = ran[stream].rstrip("\r\n")
             ran[f"{stream}_lines"] = ran[stream].splitlines()

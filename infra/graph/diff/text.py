@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from infra.spec.shown import escaped
+from infra.printable import escaped
 
 MARKS = {"add": "+", "change": "~", "replace": "!", "remove": "-"}
 WORDS = {"add": "added", "change": "changed", "replace": "replaced", "remove": "removed"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from infra.spec.shown import escaped
+from infra.printable import escaped
 
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1f2328 }

@@ -50,8 +50,12 @@ def objects(
     text: str,
     arguments: Sequence[str],
 ) -> Iterator[Object]:
-    """All of a job: its file, the name its pods are found by, and the job itself. arguments: of the launcher."""
-    space = tenant.namespace
+    """All of a job: its file, the name its pods are found by, and the job itself.
+
+    arguments: of the launcher, in which the kubelet would put variables for $(NAME), but for a doubled $ one (API of
+    Kubernetes, Container, `command`).
+    """
+    space, arguments = tenant.namespace, [argument.replace("$", "$$") for argument in arguments]
     yield of("v1", "ConfigMap", name, space) | {"data": {"job.toml": text}}
     match tenant.form:
         case "job":

@@ -13,7 +13,6 @@ from typing import Any
 import boto3
 import pytest
 from aws_answers import CREDENTIALS, REGION, answering, days_ago, instance_types, product, spot_change
-from rich.console import Console
 
 from infra.catalog import InstanceType, Offering, Price, SpotPrice, load
 from infra.catalog.merge import Answers, merge, together
@@ -21,6 +20,7 @@ from infra.catalog.table import read, write
 from ops import refresh
 from ops.failure import Failure
 from ops.phases import Phases
+from ops.terminal import Screen
 
 TABLES = load()
 SHIPPED = Path(refresh.FOLDER)
@@ -49,7 +49,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str
     ) -> dict[str, Any]:
         with answering(types or instance_types(), PRICES, SPOT) as account:
             monkeypatch.setattr(refresh, "Account", lambda _: account)
-            return refresh.refresh([REGION], Phases(Console(), quiet=True), agreed, folder)
+            return refresh.refresh([REGION], Phases(Screen(), quiet=True), agreed, folder)
 
     return refreshed
 
@@ -181,7 +181,7 @@ def test_without_credentials_one_line_says_so(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "none"))
 
     with pytest.raises(Failure) as failure:
-        refresh.refresh([REGION], Phases(Console(), quiet=True), lambda _: True, folder)
+        refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
 
     assert str(failure.value).count("\n") == 0
     assert "Unable to locate credentials" in str(failure.value)

@@ -6,7 +6,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from infra.clouds.local import sweep
 from infra.clouds.local.failure import LocalError
@@ -17,9 +16,10 @@ from ops.failure import Failure
 from ops.phases import Phase, Phases
 from ops.project import Project
 from ops.recovery import EMPTY
+from ops.terminal import Screen
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-QUIET = Phases(Console(), quiet=True)
+QUIET = Phases(Screen(), quiet=True)
 
 
 def agreed(*_: object) -> bool:

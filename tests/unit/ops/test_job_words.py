@@ -14,7 +14,8 @@ from infra.handover import Node
 from infra.plan import decide
 from infra.plan.kubernetes import KubernetesPlan
 from infra.spec import load
-from ops.crew import Event, Worker, as_event
+from ops import untrusted
+from ops.crew import Event, Worker
 from ops.failure import Failure
 from ops.runs import Run
 from ops.submission import Submission
@@ -24,20 +25,20 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 @pytest.mark.parametrize("line", ['{"event": "st', "{'loss': 1}", '{"loss": 1}', "{}", "step 5", ""])
 def test_what_is_no_event_is_a_word_of_the_job(line: str) -> None:
-    assert as_event(line) is None
+    assert untrusted.event(line) is None
 
 
 def test_a_worker_whose_last_line_was_cut_off_has_ended() -> None:
-    said = 'print(\'{"event": "step", "step": 1}\'); print("{\'loss\': 1}"); print(\'{"event": "st\', end="")'
-    process = subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE, text=True)
+    said = 'print(\'{"event": "checkpoint", "step": 1}\'); print("{\'loss\': 1}"); print(\'{"event": "st\', end="")'
+    process = subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE)
     worker = Worker(Node.model_construct(name="node-1"), process)
     events: Queue[tuple[Worker, Event | None]] = Queue()
 
     worker.read(events)
     process.wait()
 
-    assert [events.get_nowait()[1] for _ in range(2)] == [{"event": "step", "step": 1}, None]
-    assert worker.words == ["{'loss': 1}", '{"event": "st']
+    assert [events.get_nowait()[1] for _ in range(2)] == [{"event": "checkpoint", "step": 1}, None]
+    assert list(worker.words) == ["{'loss': 1}", '{"event": "st']
 
 
 def test_a_job_that_cannot_be_stopped_is_said_to_go_on(tmp_path: Path) -> None:

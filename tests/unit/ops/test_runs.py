@@ -23,7 +23,7 @@ def made(project: Project, name: str, *, finished: bool | None = None) -> Run:
     run = Run(project.runs("local") / name)
     run.folder.mkdir(parents=True)
     if finished is not None:
-        run.result.write_text(json.dumps({"finished": finished, "steps": 10}))
+        run.result.write_text(json.dumps({"finished": finished, "steps": 10, "accuracy": None, "seconds": 1.0}))
     return run
 
 
@@ -94,7 +94,8 @@ def test_a_run_whose_follower_was_killed_is_stopped(project: Project) -> None:
 def test_a_running_run_tells_its_last_step(project: Project) -> None:
     run = made(project, "mnist-1")
     (run.folder / "pid").write_text(str(os.getpid()))
-    events = [{"event": "step", "step": 5, "steps": 10, "loss": 2.0}, {"event": "checkpoint", "step": 5}]
+    step = {"step": 5, "steps": 10, "loss": 2.0, "samples_per_second": 9.5}
+    events = [{"event": "step", **step}, {"event": "checkpoint", "step": 5}]
     (run.folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events) + '{"event": "st')
 
-    assert run.as_json() == {"name": "mnist-1", "state": "running", "step": 5, "steps": 10, "loss": 2.0}
+    assert run.as_json() == {"name": "mnist-1", "state": "running", **step}

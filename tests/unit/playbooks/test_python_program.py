@@ -76,3 +76,9 @@ def test_a_wrong_option_is_refused(tmp_path: Path):
     ran = played(tmp_path, "", {"argument": ["x"]}, ignore_errors=True)
     assert ran["failed"]
     assert "argument" in ran["msg"]
+
+
+def test_what_says_too_much_has_failed_and_is_not_kept(tmp_path: Path):
+    ran = played(tmp_path, "print('x' * (5 << 20))\n", {}, ignore_errors=True)
+    assert (ran["failed"], ran["msg"]) == (True, "told.py says more than 4 MiB")
+    assert "stdout" not in ran

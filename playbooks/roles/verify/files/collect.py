@@ -1,14 +1,53 @@
 """Run on the controlling computer: keeps what nodes say of themselves, one JSON file each, and prints it as one table.
 
 Argument: FOLDER, where the files are; the inventory takes its group `ready` from them. Standard input: a JSON object a
-line for each node, {"node","report"}. A node without a report keeps its file: it had none of this run's checks.
+line for each node, {"node","report"}, the report as the text that the node has sent. A node without a report keeps its
+file: it had none of this run's checks. What a node sends may be anything: in the place of what is no report one is kept
+that says so, and those of the other nodes all the same.
 """
 
 import json
 import sys
 from pathlib import Path
 
+REPORT_CHARACTERS, TEXT_LENGTH, MOST_CHECKS = 256 * 1024, 500, 200
 TOLD_OF_THE_READY = ("environment", "versions", "gpus", "rdma", "all_reduce")
+
+
+def parsed(text):
+    """The report that a node has sent. Raises ValueError, with the reason, where it is none."""
+    if len(text) > REPORT_CHARACTERS:
+        raise ValueError(f"it has more than {REPORT_CHARACTERS // 1024} KiB")
+    try:
+        report = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    if not isinstance(report, dict) or not isinstance(report.get("ready"), bool):
+        raise ValueError("it does not say whether the node is ready")
+    checks = report.get("checks")
+    if not isinstance(checks, list) or not all(map(is_check, checks)) or len(checks) > MOST_CHECKS:
+        raise ValueError("its checks are none")
+    if report["ready"] and not (checks and all(check["ok"] for check in checks)):
+        raise ValueError("it says that the node is ready, and not that every check has passed")
+    time = report.get("time")
+    kept = [{"name": line(each["name"]), "ok": each["ok"], "detail": line(each["detail"])} for each in checks]
+    return {"ready": report["ready"], "checks": kept, "time": line(time) if isinstance(time, str) else None}
+
+
+def is_check(each):
+    texts = isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get("detail"), str)
+    return texts and isinstance(each.get("ok"), bool)
+
+
+def line(text):
+    """A node's words within one line, without what a terminal obeys."""
+    words = " ".join(text[:TEXT_LENGTH].splitlines())
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in words)
+
+
+def unreadable(reason):
+    detail = f"the node sends an unreadable report: {reason}; run gpu_node.yml on it, or end it"
+    return {"ready": False, "checks": [{"name": "checks", "ok": False, "detail": detail}], "time": None}
 
 
 def row(node, report):
@@ -23,12 +62,16 @@ def row(node, report):
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for line in filter(str.strip, sys.stdin):
-        told = json.loads(line)
+    for text in filter(str.strip, sys.stdin):
+        told = json.loads(text)
         node, file = told["node"], folder / f"{told['node']['name']}.json"
         if told["report"]:
+            try:
+                report = parsed(told["report"])
+            except ValueError as fault:
+                report = unreadable(fault)
             fresh = file.with_suffix(".new")
-            fresh.write_text(json.dumps({"node": node, **told["report"]}) + "\n")
+            fresh.write_text(json.dumps({"node": node, **report}) + "\n")
             fresh.replace(file)
         if file.exists():
             rows.append(row(node, json.loads(file.read_text())))

@@ -1,0 +1,204 @@
+"""What nodes, jobs and clusters say, read as if they lied: so many bytes and no more, of the types that are expected.
+
+A node that somebody has taken over says what he likes, and the `status` of all others must go on. Texts come out in one
+line and without what a terminal obeys, numbers are finite, and what does not fit is `Unreadable`, with a line that says
+why. pydantic reads JSON to a depth of 200 at most (pydantic-core, jiter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.networks import IPvAnyAddress
+
+from infra.printable import one_line
+
+REPORT_BYTES = 256 * 1024  # an honest report has some kilobytes
+LINE_BYTES = 64 * 1024
+METRICS_BYTES = 16 * 1024 * 1024  # of the newest lines, which are some 80,000
+TEXT_LENGTH = 2000
+CHECKS = 200
+
+
+class Unreadable(ValueError):
+    """Why something is not what it should be, in one line."""
+
+
+def _text(text: str) -> str:
+    return one_line(text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…")
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0, le=10**15)]
+Positive = Annotated[int, Field(ge=1, le=10**15)]
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class Check(_Said):
+    """One check of a node: whether it passed, and its figures or its fault."""
+
+    name: Text
+    ok: bool
+    detail: Text = ""
+
+
+class Report(_Said):
+    """What a node says of itself (`ready.json`). time: when, in UTC; None where a node could not even begin."""
+
+    ready: bool
+    checks: Annotated[tuple[Check, ...], Field(max_length=CHECKS)]
+    time: Text | None = None
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Report:
+        if self.ready and (not self.checks or self.faults):
+            raise ValueError("says that it is ready, and not that every check has passed")
+        return self
+
+    @property
+    def faults(self) -> list[str]:
+        return [f"{check.name}: {check.detail}" for check in self.checks if not check.ok]
+
+
+class Start(_Said):
+    """A run begins, or goes on from `done` steps."""
+
+    event: Literal["start"]
+    name: Text = ""
+    done: Whole = 0
+    steps: Whole
+    world_size: Positive
+    parameters: Whole
+    device: Text = ""
+
+
+class Metric(_Said):
+    """A line of metrics.jsonl: a reported step, or the held-out samples after one."""
+
+    step: Whole
+    steps: Positive | None = None
+    loss: Number | None = None
+    lr: Number | None = None
+    samples_per_second: Number | None = None
+    seconds: Number | None = None
+    straggler: Number | None = None
+    mfu: Number | None = None
+    accuracy: Number | None = None
+    eval_loss: Number | None = None
+
+
+class Step(Metric):
+    """A reported step, as the launcher tells it."""
+
+    event: Literal["step"]
+    steps: Positive  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]: narrower, and frozen
+    loss: Number  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
+    samples_per_second: Number  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
+
+
+class Evaluation(Metric):
+    """The held-out samples after a step, as the launcher tells them."""
+
+    event: Literal["eval"]
+    accuracy: Number  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
+
+
+class Saved(_Said):
+    event: Literal["checkpoint"]
+    step: Whole
+
+
+class Note(_Said):
+    event: Literal["note"]
+    text: Text
+
+
+class Result(_Said):
+    """What a run came to (`result.json`): see `training.result`."""
+
+    name: Text = ""
+    steps: Whole
+    digest: Text | None = None
+    accuracy: Number | None
+    loss: Number | None = None
+    samples_per_second: Number = 0.0
+    lost_steps: Whole = 0
+    restarts: Whole = 0
+    seconds: Number
+    world_size: Positive = 1
+    finished: bool
+    device: Text = ""
+    compute: Text = ""
+    channels_last: bool = False
+    trial_seconds: Number | None = None
+    versions: Annotated[dict[Text, Text], Field(max_length=CHECKS)] = {}
+
+
+class Ended(Result):
+    """The result as the launcher tells it."""
+
+    event: Literal["result"]
+
+
+class Place(_Said):
+    """Where a rendezvous store serves."""
+
+    address: IPvAnyAddress
+    port: Annotated[int, Field(ge=1, le=65535)]
+
+
+_EVENT: TypeAdapter[Start | Step | Evaluation | Saved | Note | Ended] = TypeAdapter(
+    Annotated[Start | Step | Evaluation | Saved | Note | Ended, Field(discriminator="event")]
+)
+Said = TypeVar("Said", bound=_Said)
+
+
+def parsed(kind: type[Said], data: bytes | str, most: int = REPORT_BYTES) -> Said:
+    """One JSON document. Raises Unreadable."""
+    if len(data) > most:
+        raise Unreadable(f"it has more than {most // 1024} KiB")
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Unreadable(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from None
+
+
+def event(line: bytes | str) -> dict[str, Any] | None:
+    """The event that a launcher's line is; None for one of the job's own, for a cut one, and for a forged one."""
+    if len(line) > LINE_BYTES:
+        return None
+    try:
+        return _EVENT.validate_json(line).model_dump(exclude_unset=True)
+    except ValidationError:
+        return None
+
+
+def metrics(data: bytes) -> Iterator[dict[str, Any]]:
+    """The lines of metrics.jsonl that are such lines; its first one may be cut."""
+    for line in lines([data]):
+        try:
+            yield Metric.model_validate_json(line).model_dump(exclude_unset=True)
+        except ValidationError:
+            continue
+
+
+def lines(chunks: Iterable[bytes], most: int = LINE_BYTES) -> Iterator[bytes]:
+    """The lines of a stream, without their ends; of one that is longer than `most` bytes, its beginning."""
+    held = bytearray()
+    for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for end in whole:
+            held += end[: most - len(held)]
+            yield bytes(held)
+            held.clear()
+        held += rest[: most - len(held)]
+    if held:
+        yield bytes(held)
