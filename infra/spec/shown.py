@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from infra.spec.public_key import looks_private
 
 LENGTH = 40
