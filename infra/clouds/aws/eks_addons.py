@@ -21,7 +21,7 @@ from infra.plan.aws import AddonPlan
 if TYPE_CHECKING:
     from pulumi_aws.eks import AddonPodIdentityAssociationArgsDict
 
-NAMESPACE = "kube-system"  # of all add-ons' pods, unless they are told otherwise
+NAMESPACE = "kube-system"  # of all add-ons' pods by default
 
 
 @dataclass(frozen=True, kw_only=True)

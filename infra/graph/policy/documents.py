@@ -88,11 +88,12 @@ def statements(policy: Any) -> list[Statement] | None:
         document = json.loads(policy, object_pairs_hook=_once) if isinstance(policy, str) else policy
         if not isinstance(document, Mapping):
             return None
-        elements = _lower(document)
-        found = [_lower(each) for each in items(elements.get("statement")) if isinstance(each, Mapping)]
+        listed = items(_lower(document).get("statement"))
+        if not all(isinstance(each, Mapping) for each in listed):
+            return None
+        return [Statement(_lower(each)) for each in listed]
     except ValueError:
         return None
-    return [Statement(each) for each in found] if len(found) == len(items(elements.get("statement"))) else None
 
 
 def allowing(policy: Any) -> list[Statement]:

@@ -145,8 +145,8 @@ def narrowed(statement: Statement, *keys: str) -> bool:
 
     keys: patterns of those that count, all where none are given.
     """
-    wanted = keys or (ACCOUNT_KEYS, ARN_KEYS, ORGANISATION_KEYS, NETWORK_KEYS)
-    return any(all(_names_somebody(test.key, value) for value in test.values) for test in statement.tests(*wanted))
+    counting = keys or (ACCOUNT_KEYS, ARN_KEYS, ORGANISATION_KEYS, NETWORK_KEYS)
+    return any(all(_names_somebody(test.key, value) for value in test.values) for test in statement.tests(*counting))
 
 
 def foreigners(statement: Statement, kind: str, own: set[str]) -> Iterator[str]:
@@ -163,8 +163,8 @@ def foreigners(statement: Statement, kind: str, own: set[str]) -> Iterator[str]:
 
 def own_accounts(stack: Stack) -> set[str]:
     """The account that the engine knows the stack's resources by; none in a plan, which writes it by reference."""
-    told = (str(resource.inputs.get(key, "")) for resource in stack.resources for key in ("arn", "ownerId"))
-    return {account for text in told if (account := account_of(text)) is not None}
+    names = (str(resource.inputs.get(key, "")) for resource in stack.resources for key in ("arn", "ownerId"))
+    return {account for text in names if (account := account_of(text)) is not None}
 
 
 def _names_somebody(key: str, value: str) -> bool:
