@@ -16,6 +16,7 @@ from ops.untrusted import REPORT_BYTES, Report, Unreadable
 LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
 CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
 LINE_SECONDS = 60.0  # for a shell line from its connection to its end
+REPORT_SECONDS = 60.0  # for a report, which is there or is not
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def state(handover: Handover, node: Node) -> NodeState:
     except OSError as error:
         return told("unreachable", f"port {node.port}: {error.strerror or error}")
     file = shlex.quote(under(node, "/var/lib/gpufleet/ready.json"))
-    answer = run(handover, node, f"test -e {file} || exit 3; cat {file}")
+    answer = run(handover, node, f"test -e {file} || exit 3; cat {file}", seconds=REPORT_SECONDS)
     if answer.returncode == 3:
         return told("unconfigured", "gpu_node.yml has not finished on it")
     if answer.returncode == command.CUT:

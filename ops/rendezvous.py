@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -10,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from infra.handover import Handover, Node
-from ops import nodes
+from ops import nodes, untrusted
 from ops.failure import Failure
+from ops.untrusted import LINE_BYTES, Place, Unreadable
 
 HERE = "control"  # the handover's word for this computer
 
@@ -35,11 +35,14 @@ def store(told: Handover, members: int) -> Iterator[str]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        first = process.stdout.readline()
+        first = process.stdout.readline(LINE_BYTES)
         if not first:
             raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
-        at = json.loads(first)
-        yield f"{at['address']}:{at['port']}"
+        try:
+            at = untrusted.parsed(Place, first)
+        except Unreadable as fault:
+            raise Failure(f"the rendezvous store on {told.store.address} does not say where it is: {fault}") from None
+        yield f"{at.address}:{at.port}"
     finally:
         process.stdin.close()  # its lease: it ends by itself
         process.wait()

@@ -176,9 +176,10 @@ def event(line: bytes | str) -> dict[str, Any] | None:
     if len(line) > LINE_BYTES:
         return None
     try:
-        return _EVENT.validate_json(line).model_dump(exclude_unset=True)
+        found = _EVENT.validate_json(line)
     except ValidationError:
         return None
+    return {"event": found.event, **found.model_dump(exclude_unset=True)}
 
 
 def metrics(data: bytes) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,88 @@
+"""A node that somebody has taken over, and an honest one beside it, over real SSH."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ssh_hosts import Site
+
+from infra.handover import Handover
+from ops import crew, nodes, status
+from ops.crew import Worker
+
+GOOD = {"ready": True, "time": "t", "checks": [{"name": "facts", "ok": True, "detail": ""}]}
+FORGED = "lost\x1b[1A\x1b[2K\n  node-2       127.0.0.12       ready\u202e"
+STEP = {"event": "step", "step": 5, "steps": 10, "loss": 2.0, "samples_per_second": 9.5}
+
+
+@pytest.fixture
+def told(site: Site) -> Handover:
+    """The honest node is the second one."""
+    told = Handover.model_validate(site.handover)
+    ready = Path(told.nodes[1].prefix) / "var/lib/gpufleet/ready.json"
+    ready.parent.mkdir(parents=True, exist_ok=True)
+    ready.write_text(json.dumps(GOOD))
+    return told
+
+
+def place(told: Handover) -> Path:
+    """Where the first node's report is."""
+    file = Path(told.nodes[0].prefix) / "var/lib/gpufleet/ready.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    return file
+
+
+def lines(told: Handover) -> list[str]:
+    cost = {"hourly": None, "unknown": "nobody"}
+    states = [state.as_json() for state in nodes.states(told)]
+    return status.text({"stack": "s", "cloud": "c", "nodes": states, "run": None, "cost": cost}).splitlines()
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        json.dumps({"ready": False, "checks": [{"name": FORGED, "ok": False, "detail": FORGED}]}),
+        FORGED,
+        "[" * 100_000,
+        "x" * 10_000_000,
+        json.dumps({**GOOD, "checks": []}),
+        json.dumps({"ready": "yes"}),
+    ],
+    ids=["forged", "no JSON", "deep", "long", "nothing checked", "other types"],
+)
+def test_a_lying_node_has_a_line_of_its_own_and_the_other_is_ready(told: Handover, report: str) -> None:
+    place(told).write_text(report)
+
+    head, first, second, *rest = lines(told)
+
+    assert "not ready" in first
+    assert all(line.isprintable() for line in (head, first, second))
+    assert (second.split()[2:], len(rest)) == (["ready"], 2)
+
+
+def test_a_node_that_never_ends_its_report_holds_nobody_up(told: Handover, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(place(told))
+    monkeypatch.setattr(nodes, "REPORT_SECONDS", 15.0)
+
+    _, first, second, *_ = lines(told)
+
+    assert "sends an unreadable report: no whole answer within 15 s" in first
+    assert second.split()[2:] == ["ready"]
+
+
+def test_a_lying_launcher_is_followed_to_its_end(told: Handover, tmp_path: Path) -> None:
+    flood = "head -c 20000000 /dev/zero; echo"
+    said = [f"printf '%s\\n' {text}" for text in (f"'{json.dumps({**STEP, 'step': 'x'})}'", f"'{json.dumps(STEP)}'")]
+    events: list[crew.Event] = []
+
+    worker = Worker.start(told, told.nodes[0], "; ".join([said[0], flood, said[1], "printf '\\033[2J\\n' >&2; exit 3"]))
+    ended = crew.follow([worker], tmp_path / "events.jsonl", events.append)
+
+    assert events == [STEP]
+    assert (tmp_path / "events.jsonl").read_text() == json.dumps(STEP) + "\n"
+    assert ended.codes == [3]
+    assert all(line.isprintable() for line in ended.complaints())
