@@ -39,7 +39,8 @@ class Tracker:
         """step: where this start begins; after an earlier one it is a restart, if it is to go on (`again`)."""
         folder = out / "progress"
         folder.mkdir(parents=True, exist_ok=True)
-        found = [progress for records in ranks.gather(records_in(folder)) for progress in records]
+        told = ranks.gather([vars(record) for record in records_in(folder)])
+        found = [Progress(**record) for records in told for record in records]
         furthest = max(found, key=lambda p: (p.restarts, p.step), default=None)
         self._start = Progress(step=step) if furthest is None else furthest.resumed(step, again=again)
         counts = f'"restarts": {self._start.restarts}, "lost_steps": {self._start.lost_steps}'

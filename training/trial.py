@@ -57,7 +57,8 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
     if asked != "auto":
         return Mode(compute=asked, channels_last=getattr(job.model, "channels_last", False))
     path = job.out / "compute.json"
-    known = next((mode for mode in ranks.gather(read(job, path)) if mode), None)
+    earlier = read(job, path)
+    known = next((Mode(**mode) for mode in ranks.gather(earlier and asdict(earlier)) if mode), None)
     if known is None:
         began = time.perf_counter()
         samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))

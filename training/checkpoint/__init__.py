@@ -183,6 +183,7 @@ class Checkpoints:
         """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
         mine = self._written(step, snapshot, places)
         written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
+        written = [Share.of(share) if isinstance(share, dict) else share for share in written]
         fault = next((share for share in written if isinstance(share, str)), None)
         if self._leading:
             fault = fault or self._committed(step, written)

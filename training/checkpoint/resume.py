@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from training.checkpoint import manifest
+from training.checkpoint import manifest, tensorfile
 from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, read_manifest
 from training.checkpoint.shares import fill
 from training.checkpoint.state import State
@@ -102,7 +102,9 @@ class Resume:
             self._note("the number of ranks changed: what compression had yet to send is left out")
             return {}
         alone = {name: t for name, t in (mine.tensors() if mine else {}).items() if name.startswith("rank.")}
-        return {name: tensor for found in self._ranks.gather(alone) for name, tensor in found.items()}
+        data = b"".join(tensorfile.encoded(alone))
+        each = (self._ranks.broadcast(data, rank) for rank in range(self._ranks.world))
+        return {name: tensor for found in each for name, tensor in tensorfile.decode(bytearray(found)).items()}
 
     def _refuse_other_recipe(self, sealed: Manifest) -> None:
         saved, wanted = sealed.about.get("recipe", {}), self._recipe

@@ -34,6 +34,12 @@ class Share:
     written: Written
     pieces: dict[str, Place]
 
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Share:
+        """That of another rank, as `Ranks.gather` brings it."""
+        pieces = {key: Place(**place) for key, place in document["pieces"].items()}
+        return cls(file=document["file"], written=Written(**document["written"]), pieces=pieces)
+
 
 class Store:
     """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay, and
