@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,11 @@ from training.steps import folder_name, step_of
 
 @dataclass(kw_only=True)
 class Found:
-    """The newest valid checkpoint, if any, and what was passed over on the way to it."""
+    """The newest valid checkpoint, if any, and what was passed over on the way to it. unfit: some of that is as it was
+    written, but of another model."""
 
     contents: Contents | None = None
+    unfit: bool = False
     passed_over: list[tuple[Path, str]] = field(default_factory=list)
 
 
@@ -150,15 +152,23 @@ class Store:
             if not mark.name.startswith(f".seen-{self._run}-"):
                 mark.unlink(missing_ok=True)  # its rank may be alive yet
 
-    def newest(self) -> Found:
-        """The newest checkpoint whose bytes are those its manifest names. File times are never asked."""
+    def newest(self, misfit: Callable[[Manifest], str | None] = lambda _: None) -> Found:
+        """The newest checkpoint whose bytes are those its manifest names. File times are never asked.
+
+        misfit: why one that is as it was written cannot be used.
+        """
         found = Found()
         for folder in reversed(self.folders()):
             try:
-                found.contents = read(folder)
-                return found
+                contents = read(folder)
             except Damaged as why:
                 found.passed_over.append((folder, str(why)))
+                continue
+            if (why := misfit(contents.manifest)) is None:
+                found.contents = contents
+                return found
+            found.unfit = True
+            found.passed_over.append((folder, why))
         return found
 
 
