@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import stat
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
+MOST_LINE_BYTES = 2**16
 
-class NoFile(Exception):
+
+class NoFile(OSError):
     """What has the name is no regular file; the message says so."""
 
 
@@ -32,19 +35,44 @@ def whole(value: object, least: int = 0, most: int = 2**63 - 1) -> bool:
 
 
 @contextmanager
-def regular(path: Path) -> Iterator[BufferedReader]:
-    """The open file. Raises NoFile for a link, a pipe, a folder or a device, without waiting for any of them; else
-    OSError as opening does."""
+def regular(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
+    """The open file. Raises NoFile, without waiting, for a pipe, a folder, a device, or a link that is not to be
+    followed; else OSError as opening does."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        links = 0 if follow else os.O_NOFOLLOW
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | links)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise NoFile(f"{path.name} is a link, or no file") from error
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NoFile(f"{path.name} is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NoFile(f"{path.name} is no regular file")
         yield file
+
+
+def number(value: object) -> bool:
+    """Whether it is a finite number; True is none."""
+    return type(value) in (int, float) and math.isfinite(value)  # pyright: ignore[reportArgumentType]: just seen
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The objects in a file of one JSON object a line, such as a run's metrics; other lines, and what a kill cut short,
+    are left out. Every one has a `step`, a whole number. None where there is no file."""
+    found = []
+    try:
+        with regular(path) as file:
+            while line := file.readline(MOST_LINE_BYTES):
+                try:
+                    row = document(line) if line.endswith(b"}\n") else None
+                except ValueError:
+                    continue
+                if isinstance(row, dict) and whole(row.get("step")):
+                    found.append(row)
+    except (FileNotFoundError, NoFile):
+        return []
+    return found
 
 
 def size(file: BufferedReader) -> int:

@@ -177,15 +177,15 @@ def parse(text: bytes) -> Manifest:
         body = document["body"]
         if document["seal"] != seal(canonical(body)):
             raise Damaged("the manifest is not what was written")
-        if not strict.whole(version := body["version"]) or version != VERSION:
-            raise Damaged(f"the manifest has version {str(version)[:20]}, this program reads {VERSION}")
+        if not strict.whole(version := body["version"], most=99) or version != VERSION:
+            raise Damaged(f"the manifest has version {ascii(version)[:20]}, this program reads {VERSION}")
         files = {name: Written(**entry) for name, entry in body["files"].items()}
         pieces = {file: {key: Place(**p) for key, p in keys.items()} for file, keys in body["pieces"].items()}
         manifest = Manifest(**{**body, "files": files, "pieces": pieces})
+        manifest.check()
+        return manifest
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged("the manifest is not what was written") from error
-    manifest.check()
-    return manifest
 
 
 def read(folder: Path) -> Contents:
