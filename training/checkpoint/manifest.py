@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """pieces: by file, then by key in it."""
+    """pieces: by file, then by key in it. signature: HMAC-SHA256 of the body by the job's key, if it has one."""
 
     step: int
     about: dict[str, Any]
@@ -67,6 +68,11 @@ class Manifest:
     pieces: dict[str, dict[str, Place]]
     torch: str = torch.__version__
     version: int = VERSION
+    signature: str | None = None
+
+    def signed(self, key: bytes | None) -> Manifest:
+        """With the signature of this key; as it is without one."""
+        return self if key is None else replace(self, signature=signature(self._body(), key))
 
     def check(self) -> None:
         """Raises Damaged where a value is not of its kind, a name is no plain one, or the pieces ask for more memory
@@ -75,6 +81,8 @@ class Manifest:
             raise Damaged("the manifest's step or world size is no whole number")
         if not isinstance(self.about.get("recipe", {}), dict) or not isinstance(self.torch, str):
             raise Damaged("the manifest's recipe or torch is of another kind")
+        if self.signature is not None and not SHA256.fullmatch(self.signature):
+            raise Damaged("the manifest's signature is none")
         for name, written in self.files.items():
             if not FILE_NAME.fullmatch(name) or name == MANIFEST:
                 raise Damaged(f"the manifest names {name[:40]!r}, which is outside, or no plain name")
@@ -98,8 +106,12 @@ class Manifest:
             raise Damaged("the manifest's pieces are not the whole of their tensors")
 
     def encoded(self) -> bytes:
-        body = canonical(vars(self))
-        return f'{{"body": {body}, "seal": "{seal(body)}"}}'.encode()
+        body = self._body()
+        signed = f', "signature": "{self.signature}"' if self.signature else ""
+        return f'{{"body": {body}, "seal": "{seal(body)}"{signed}}}'.encode()
+
+    def _body(self) -> str:
+        return canonical({name: value for name, value in vars(self).items() if name != "signature"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,41 +169,46 @@ def region(tensor: Tensor, offsets: Sequence[int], lengths: Sequence[int]) -> Te
     return tensor
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a checkpoint folder, its seal and name proven; raises Damaged, and OSError as `reading` does."""
+def read_manifest(folder: Path, key: bytes | None = None) -> Manifest:
+    """The manifest of a checkpoint folder, its seal and name proven, and its signature where there is a key; raises
+    Damaged, and OSError as `reading` does."""
     if folder.is_symlink():
         raise Damaged("it is a link to another folder")
     with reading(folder / MANIFEST) as file:
         if strict.size(file) > MOST_BYTES:
             raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
-        manifest = parse(file.read(MOST_BYTES))
+        manifest = parse(file.read(MOST_BYTES), key)
     if folder.name != folder_name(manifest.step):
         raise Damaged(f"the manifest is that of step {manifest.step}")
     return manifest
 
 
-def parse(text: bytes) -> Manifest:
-    """The manifest, where it is what its seal says and names nothing that cannot be; raises Damaged."""
+def parse(text: bytes, key: bytes | None = None) -> Manifest:
+    """The manifest, where it is what its seal says, has the key's signature if one is given, and names nothing that
+    cannot be; raises Damaged."""
     try:
         document = strict.document(text)
         body = document["body"]
         if document["seal"] != seal(canonical(body)):
             raise Damaged("the manifest is not what was written")
+        signed = document.get("signature")
+        if key is not None and not hmac.compare_digest(str(signed).encode(), signature(canonical(body), key).encode()):
+            raise Damaged("the manifest is not signed by the key of checkpoint.key")
         if not strict.whole(version := body["version"], most=99) or version != VERSION:
             raise Damaged(f"the manifest has version {ascii(version)[:20]}, this program reads {VERSION}")
         files = {name: Written(**entry) for name, entry in body["files"].items()}
         pieces = {file: {key: Place(**p) for key, p in keys.items()} for file, keys in body["pieces"].items()}
-        manifest = Manifest(**{**body, "files": files, "pieces": pieces})
+        manifest = Manifest(**{**body, "files": files, "pieces": pieces, "signature": signed})
         manifest.check()
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged("the manifest is not what was written") from error
 
 
-def read(folder: Path) -> Contents:
+def read(folder: Path, key: bytes | None = None) -> Contents:
     """The checkpoint with all its files, their bytes and what they hold proven before any of it is used; raises
-    Damaged, and OSError as `reading` does."""
-    manifest = read_manifest(folder)
+    Damaged, and OSError as `reading` does. key: see `read_manifest`."""
+    manifest = read_manifest(folder, key)
     files = {name: proven(folder, manifest, name) for name in manifest.files}
     for name, data in files.items():
         for _ in inside(manifest, name, data):
@@ -237,3 +254,8 @@ def canonical(body: Mapping[str, Any]) -> str:
 def seal(body: str) -> str:
     """sha256 over that text: a flipped bit in the manifest itself shows."""
     return hashlib.sha256(body.encode()).hexdigest()
+
+
+def signature(body: str, key: bytes) -> str:
+    """HMAC-SHA256 over that text: only who has the key can make it, where the seal shows accidents alone."""
+    return hmac.new(key, body.encode(), hashlib.sha256).hexdigest()

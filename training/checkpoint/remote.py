@@ -88,7 +88,7 @@ class Remote:
             if found["ContentLength"] > MOST_BYTES:
                 raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
             text = found["Body"].read(MOST_BYTES)
-            sealed = parse(text)
+            sealed = parse(text, store.key)
             if sealed.step != step:
                 raise Damaged(f"the manifest is that of step {sealed.step}")
             for file, written in sealed.files.items():

@@ -68,7 +68,7 @@ class Resume:
                 if self._leading:
                     self._pass_over(folder, faults[0])
                 continue
-            sealed = read_manifest(folder)
+            sealed = read_manifest(folder, self._store.key)
             self._refuse_other_recipe(sealed)
             if faults := [*filter(None, self._ranks.gather(self._misfit(sealed)))]:
                 raise self._job.refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
@@ -81,7 +81,7 @@ class Resume:
     def _fault(self, folder: Path) -> str | None:
         """What is wrong with this rank's part of the files."""
         try:
-            sealed = read_manifest(folder)
+            sealed = read_manifest(folder, self._store.key)
             for name in list(sealed.files)[self._ranks.rank :: self._ranks.world]:
                 proven(folder, sealed, name)
         except Damaged as why:

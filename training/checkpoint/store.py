@@ -47,11 +47,12 @@ class Store:
     """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay, and
     one that is being read.
 
-    run: a name that the ranks which write one checkpoint together have in common.
+    run: a name that the ranks which write one checkpoint together have in common. key: what manifests are signed with;
+    one that is not counts as damaged then.
     """
 
-    def __init__(self, root: Path, keep: int = 2, run: str | None = None) -> None:
-        self.root, self.keep, self._run = root, keep, run or str(os.getpid())
+    def __init__(self, root: Path, keep: int = 2, run: str | None = None, key: bytes | None = None) -> None:
+        self.root, self.keep, self._run, self.key = root, keep, run or str(os.getpid()), key
         root.mkdir(parents=True, exist_ok=True)
 
     def folders(self) -> list[Path]:
@@ -77,7 +78,8 @@ class Store:
         """Seals what the ranks wrote and renames it into place."""
         files = {share.file: share.written for share in shares}
         pieces = {share.file: share.pieces for share in shares}
-        return self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+        sealed = Manifest(step=step, about=dict(about), files=files, pieces=pieces).signed(self.key)
+        return self.adopt(step, sealed.encoded())
 
     def prune(self, being_read: Path | None = None) -> None:
         """Removes what is older than the newest `keep`, but not the folder that is being read. Raises OSError where one
@@ -118,7 +120,7 @@ class Store:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             try:
-                read(final)
+                read(final, self.key)
                 shutil.rmtree(aside)
             except Damaged:
                 self.set_aside(final)
@@ -160,7 +162,7 @@ class Store:
         found = Found()
         for folder in reversed(self.folders()):
             try:
-                contents = read(folder)
+                contents = read(folder, self.key)
             except Damaged as why:
                 found.passed_over.append((folder, str(why)))
                 continue

@@ -8,31 +8,32 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from pathlib import Path
 
 from training.launch.ended import EXIT_BAD_JOB, Ended
+from training.secret import MOST, NoSecret, checked, key_in
 
 VARIABLE = "GPUFLEET_STORE_KEY"
 STDIN = 0
-LEAST, MOST = 32, 256  # characters
 
 
 def store_key(source: str | None, *, make: bool) -> bytes:
     """The key to serve a store with (`make`: a file that is missing is made), or to join one. Raises `Ended`."""
     variable = os.environ.pop(VARIABLE, "")  # the ranks, which inherit the environment, have no use for it
-    if source == "-":
-        return _checked(_first_line(), "the first line of standard input")
-    if source is None and variable:
-        return _checked(variable.encode(), VARIABLE)
     file = Path(source) if source else default_file()
     try:
+        if source == "-":
+            return checked(_first_line(), "the first line of standard input")
+        if source is None and variable:
+            return checked(variable.encode(), VARIABLE)
         if make:
             _make(file)
-        return _checked(_read(file), str(file))
+        return key_in(file)
     except FileNotFoundError as error:
         remedy = f"copy it from where the store runs, with `chmod 600`, or set --store-key or {VARIABLE}"
         raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {file} does not exist; {remedy}") from error
+    except NoSecret as error:
+        raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {error}") from error
     except OSError as error:
         raise Ended(EXIT_BAD_JOB, f"cannot use the store's key in {file}: {error.strerror}") from error
 
@@ -65,32 +66,9 @@ def _make(file: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _read(file: Path) -> bytes:
-    """The file's text, where nobody else can read or replace it."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
-            raise Ended(EXIT_BAD_JOB, f"{file} must be a file of this login, since it holds the store's key")
-        if about.st_mode & 0o077:
-            raise Ended(EXIT_BAD_JOB, f"others can read {file}, which holds the store's key: `chmod 600 {file}`")
-        return os.read(descriptor, MOST + 2)
-    finally:
-        os.close(descriptor)
-
-
 def _first_line() -> bytes:
     """Byte by byte: what comes after it belongs to whoever reads standard input next."""
     line = b""
     while len(line) <= MOST and not line.endswith(b"\n") and (byte := os.read(STDIN, 1)):
         line += byte
     return line
-
-
-def _checked(text: bytes, where: str) -> bytes:
-    key = text.strip()
-    if not LEAST <= len(key) <= MOST:
-        raise Ended(
-            EXIT_BAD_JOB, f"{where} must hold a key of {LEAST} to {MOST} characters, such as 64 random hex digits"
-        )
-    return key
