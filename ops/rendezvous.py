@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from infra.handover import Handover, Node
 from ops import nodes, untrusted
@@ -17,8 +18,9 @@ HERE = "control"  # the handover's word for this computer
 
 
 @contextmanager
-def store(told: Handover, members: int) -> Iterator[str]:
-    """Serves it where the handover says, and yields HOST:PORT; empty for a job of one node, which needs none.
+def store(told: Handover, members: int, key: str) -> Iterator[str]:
+    """Serves it where the handover says, for those who have the key, and yields HOST:PORT; empty for a job of one node,
+    which needs none.
 
     Behind SSH its standard input is its lease: with the connection, or with us, it ends. Raises Failure.
     """
@@ -35,6 +37,7 @@ def store(told: Handover, members: int) -> Iterator[str]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
+        send_key(process, key)
         first = process.stdout.readline(LINE_BYTES)
         if not first:
             raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
@@ -48,9 +51,18 @@ def store(told: Handover, members: int) -> Iterator[str]:
         process.wait()
 
 
+def send_key(process: subprocess.Popen[str], key: str) -> None:
+    """Gives a store or a launcher the run's key on its standard input: others can read its arguments. One that has
+    ended already says why itself."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        os.write(process.stdin.fileno(), f"{key}\n".encode())
+
+
 def _command(told: Handover) -> list[str]:
     """Raises Failure where nobody can run it."""
     asked = ["-m", "training", "store", "--bind", told.store.address, "--port", str(told.store.port)]
+    asked += ["--store-key", "-"]
     if told.store.host == HERE:
         return [sys.executable, *asked]
     if not told.store.host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
@@ -72,7 +73,8 @@ class Submission:
         """Applies the job with strict fields. Raises Failure with the server's own words."""
         tenant, group = self.plan.tenant, self.plan.groups[0]
         arguments = [part for setting in settings for part in ("--set", setting)]
-        for body in objects(tenant, group, self.plan.storage, self.run.name, text, arguments):
+        key = secrets.token_hex(32)
+        for body in objects(tenant, group, self.plan.storage, self.run.name, text, arguments, key):
             try:
                 self._kind(body["apiVersion"], body["kind"]).server_side_apply(
                     body=body,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,12 +56,15 @@ def train(
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)
     again = _command(job, stack, overrides, group)
-    with run.following(), rendezvous.store(whole, len(told.nodes)) as store:
+    key = secrets.token_hex(32)
+    with run.following(), rendezvous.store(whole, len(told.nodes), key) as store:
         files = {node.name: _ship(told, node, run, text) for node in told.nodes}
         workers = [
             Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides))
             for node in told.nodes
         ]
+        for worker in workers if store else ():
+            rendezvous.send_key(worker.process, key)
         ended = crew.follow(workers, run.folder / "events.jsonl", on_event)
     if PREEMPTED in ended.codes:
         raise Failure(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
@@ -170,7 +174,8 @@ def _text(text: str) -> str:
 def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
     """The shell line that runs the job's launcher on a node."""
     group = next(group for group in told.groups if group.name == node.group)
-    words = ["-m", "training", "launch", file, "--attached", "--events", *(["--store", store] if store else [])]
+    words = ["-m", "training", "launch", file, "--attached", "--events"]
+    words += ["--store", store, "--store-key", "-"] if store else []
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
     for setting in [*overrides, f"out={_text(_out(told, node, run))}"]:
         words += ["--set", setting]

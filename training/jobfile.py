@@ -97,6 +97,8 @@ def read(path: Path) -> Source:
     try:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
+    except RecursionError as error:
+        raise JobError(Problem(path.name, None, "", "nests too deeply")) from error
     except OSError as error:
         raise JobError(Problem(path.name, None, "", f"cannot be read: {error.strerror}")) from error
     except UnicodeDecodeError as error:
@@ -130,7 +132,7 @@ def toml_value(text: str) -> object:
     """A TOML value, or the text itself where it is none, so that `--set name=trial` needs no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from training import strict
 from training.dist import Ranks
 
 WIDTH_BYTES = 160  # a record is overwritten in place, always at its full width
@@ -39,7 +39,8 @@ class Tracker:
         """step: where this start begins; after an earlier one it is a restart, if it is to go on (`again`)."""
         folder = out / "progress"
         folder.mkdir(parents=True, exist_ok=True)
-        found = [progress for records in ranks.gather(records_in(folder)) for progress in records]
+        told = ranks.gather([vars(record) for record in records_in(folder)])
+        found = [Progress(**record) for records in told for record in records]
         furthest = max(found, key=lambda p: (p.restarts, p.step), default=None)
         self._start = Progress(step=step) if furthest is None else furthest.resumed(step, again=again)
         counts = f'"restarts": {self._start.restarts}, "lost_steps": {self._start.lost_steps}'
@@ -73,10 +74,16 @@ class Tracker:
 
 def records_in(folder: Path) -> list[Progress]:
     """The whole records of a folder; one that a power cut tore counts as missing."""
-    found = []
-    for path in folder.glob("rank-*.json"):
-        try:
-            found.append(Progress(**json.loads(path.read_bytes())))
-        except ValueError:
-            continue
-    return found
+    return [record for path in folder.glob("rank-*.json") if (record := record_in(path))]
+
+
+def record_in(path: Path) -> Progress | None:
+    """The record of a file; None where it holds anything else."""
+    try:
+        with strict.regular(path) as file:
+            values = strict.document(file.read(WIDTH_BYTES))
+        record = Progress(**values)
+    except (ValueError, TypeError, strict.NoFile):
+        return None
+    counts = (record.restarts, record.lost_steps, record.step)
+    return record if all(map(strict.whole, counts)) and strict.number(record.seconds) else None

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training import atomic
+from training import atomic, strict
 from training.report import Evaluation, Report, Start, Step
 from training.result import PREEMPTED, RESULT, Result
 
@@ -81,9 +81,7 @@ class Record(Report):
 
 def kept(path: Path, done: int) -> list[dict[str, Any]]:
     """The records of steps up to `done`; a line that a kill cut short is dropped."""
-    lines = path.read_text().splitlines() if path.is_file() else []
-    records = [json.loads(line) for line in lines if line.endswith("}")]
-    return [record for record in records if record["step"] <= done]
+    return [record for record in strict.rows(path) if record["step"] <= done]
 
 
 def board(folder: Path, done: int) -> Board:

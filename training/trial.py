@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training import atomic
+from training import atomic, strict
 from training.config import Job
 from training.data import DataSet
 from training.data.augment import Draw
@@ -32,6 +32,8 @@ TURNS_SECONDS = 0.3  # of all modes where passes are short: a processor stalls, 
 GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
 SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes turns only where they are short
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
+COMPUTES = ("fp32", "tf32", "bf16", "fp16")
+MODE_BYTES = 4096  # of what was chosen
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # instructions of x86 and Arm; emulated it is never faster
 
 
@@ -57,7 +59,8 @@ def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
     if asked != "auto":
         return Mode(compute=asked, channels_last=getattr(job.model, "channels_last", False))
     path = job.out / "compute.json"
-    known = next((mode for mode in ranks.gather(read(job, path)) if mode), None)
+    earlier = read(job, path)
+    known = next((Mode(**mode) for mode in ranks.gather(earlier and asdict(earlier)) if mode), None)
     if known is None:
         began = time.perf_counter()
         samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))
@@ -83,8 +86,14 @@ def chosen(modes: list[Mode], seconds: list[float]) -> Mode:
 def read(job: Job, path: Path) -> Mode | None:
     """What an earlier start chose; raises JobError where that cannot be read."""
     try:
-        return Mode(**json.loads(path.read_text())) if path.is_file() else None
-    except (ValueError, TypeError) as error:
+        with strict.regular(path) as file:
+            mode = Mode(**strict.document(file.read(MODE_BYTES)))
+        if mode.compute not in COMPUTES or type(mode.channels_last) is not bool:
+            raise ValueError("no such mode")
+        return mode
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, strict.NoFile) as error:
         advice = "remove it: the trial is made again, and may choose otherwise; or name what this run computes with"
         raise job.refusal("precision.compute", f"{path} cannot be read; {advice}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -16,11 +15,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from training import strict
 from training.result import RESULT
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 60  # characters of a curve
 REFRESH_SECONDS = 0.5
+REPORTED = {"loss", "lr", "samples_per_second", "seconds"}  # of a step
 
 
 def main(argv: Sequence[str]) -> int:
@@ -54,15 +55,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def records(run: Path) -> list[dict[str, Any]]:
-    """The whole lines of metrics.jsonl; the last one may be half written."""
-    lines = (run / "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines if line.endswith("}")]
+    """The whole lines of metrics.jsonl, of numbers alone; the last one may be half written."""
+    return [row for row in strict.rows(run / "metrics.jsonl") if all(map(strict.number, row.values()))]
 
 
 def view(run: Path) -> RenderableType:
     """Progress, the last figures, and the curves of loss and accuracy."""
     rows = records(run)
-    steps, scores = [r for r in rows if "loss" in r], [r for r in rows if "accuracy" in r]
+    steps = [r for r in rows if r["step"] > 0 and r.keys() >= REPORTED]
+    scores = [r for r in rows if "accuracy" in r]
     if not steps:
         return Text(f"{run.name}: no step is reported yet")
     last, total = steps[-1], steps[-1].get("steps", steps[-1]["step"])

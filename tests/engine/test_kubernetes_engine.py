@@ -157,7 +157,9 @@ def objects(life: Life) -> dict[str, dict[str, Any]]:
     found = {manifest.body["kind"]: dict(manifest.body) for manifest in plan.tenant.manifests}
     for form in FORMS:
         tenant = replace(plan.tenant, form=form)
-        submitted = jobs.objects(tenant, plan.groups[0], plan.storage, f"as-{form}", "steps = 1\n", ["--set", "seed=2"])
+        submitted = jobs.objects(
+            tenant, plan.groups[0], plan.storage, f"as-{form}", "steps = 1\n", ["--set", "seed=2"], "key"
+        )
         found |= {body["kind"]: dict(body) for body in submitted}
     return json.loads(json.dumps(found))
 

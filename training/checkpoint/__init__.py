@@ -24,6 +24,7 @@ from training.checkpoint.store import Share, Store
 from training.checkpoint.writer import Writer
 from training.config import Job
 from training.dist import Parallel, Ranks
+from training.secret import NoSecret, key_in
 
 __all__ = ["Checkpoints", "Damaged", "digest"]
 
@@ -61,7 +62,7 @@ class Checkpoints:
         self._cut = cut = parallel.cut
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
-        self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run)
+        self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run, self._key())
         self._leads = ranks.gather(self._lowest_here(run))
         self._leading = self._leads[ranks.rank] == ranks.rank
         if cut and len(set(self._leads)) > 1:
@@ -77,6 +78,19 @@ class Checkpoints:
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
         self._waited_for: int | None = None  # the save in flight that was waited for, in vain
+
+    def _key(self) -> bytes | None:
+        """What manifests are signed with; every rank reads it, and all refuse the job where one cannot."""
+        key, fault, file = None, None, self._job.checkpoint.key
+        try:
+            key = file and key_in(file)
+        except NoSecret as error:
+            fault = str(error)
+        except OSError as error:
+            fault = f"cannot read {file}: {error.strerror}"
+        for why in filter(None, self._ranks.gather(fault)):
+            raise self._job.refusal("checkpoint.key", why)
+        return key
 
     def _lowest_here(self, run: str) -> int:
         """The lowest rank that sees the same folder: each leaves its mark in it, then looks for the others'."""
@@ -183,6 +197,7 @@ class Checkpoints:
         """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
         mine = self._written(step, snapshot, places)
         written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
+        written = [Share.of(share) if isinstance(share, dict) else share for share in written]
         fault = next((share for share in written if isinstance(share, str)), None)
         if self._leading:
             fault = fault or self._committed(step, written)

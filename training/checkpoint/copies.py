@@ -62,7 +62,7 @@ class Copies:
         if self._uploads is None:
             return
         try:
-            self._uploads.offer(folder, read_manifest(folder))
+            self._uploads.offer(folder, read_manifest(folder, self._store.key))
         except OSError as why:
             self._note(f"{folder.name} is not uploaded: {why}")
 

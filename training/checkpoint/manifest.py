@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from training import strict
 from training.checkpoint import tensorfile
 from training.checkpoint.tensorfile import NotTensors, Written
 from training.steps import folder_name
 
 MANIFEST = "manifest.json"
 VERSION = 2
+MOST_BYTES = 64 * 2**20  # of a manifest: some 300,000 pieces
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Damaged(Exception):
@@ -37,10 +44,23 @@ class Place:
     offsets: list[int]
     lengths: list[int]
 
+    def check(self) -> int:
+        """The bytes it takes; raises Damaged where it is no part of a tensor."""
+        sides = (self.shape, self.offsets, self.lengths)
+        if not isinstance(self.name, str) or not all(isinstance(side, list) for side in sides):
+            raise Damaged("the manifest has a piece that is of no tensor")
+        if self.dtype not in tensorfile.TYPES or len({len(side) for side in sides}) > 1:
+            raise Damaged(f"the manifest has {self.name[:40]!r} with another type or number of dimensions")
+        if not tensorfile.possible(self.shape) or not all(map(strict.whole, (*self.offsets, *self.lengths))):
+            raise Damaged(f"the manifest has {self.name[:40]!r} in a shape that cannot be")
+        if any(start + length > whole for whole, start, length in zip(*sides, strict=True)):
+            raise Damaged(f"the manifest has a piece that reaches out of {self.name[:40]!r}")
+        return math.prod(self.lengths) * tensorfile.TYPES[self.dtype].itemsize
+
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """pieces: by file, then by key in it."""
+    """pieces: by file, then by key in it. signature: HMAC-SHA256 of the body by the job's key, if it has one."""
 
     step: int
     about: dict[str, Any]
@@ -48,10 +68,50 @@ class Manifest:
     pieces: dict[str, dict[str, Place]]
     torch: str = torch.__version__
     version: int = VERSION
+    signature: str | None = None
+
+    def signed(self, key: bytes | None) -> Manifest:
+        """With the signature of this key; as it is without one."""
+        return self if key is None else replace(self, signature=signature(self._body(), key))
+
+    def check(self) -> None:
+        """Raises Damaged where a value is not of its kind, a name is no plain one, or the pieces ask for more memory
+        than the files have bytes."""
+        if not strict.whole(self.step) or not strict.whole(self.about.get("world_size", 1), least=1):
+            raise Damaged("the manifest's step or world size is no whole number")
+        if not isinstance(self.about.get("recipe", {}), dict) or not isinstance(self.torch, str):
+            raise Damaged("the manifest's recipe or torch is of another kind")
+        if self.signature is not None and not SHA256.fullmatch(self.signature):
+            raise Damaged("the manifest's signature is none")
+        for name, written in self.files.items():
+            if not FILE_NAME.fullmatch(name) or name == MANIFEST:
+                raise Damaged(f"the manifest names {name[:40]!r}, which is outside, or no plain name")
+            if not strict.whole(written.bytes) or not SHA256.fullmatch(written.sha256):
+                raise Damaged(f"the manifest's size or sha256 of {name} is none")
+            if sum(place.check() for place in self.pieces.get(name, {}).values()) > written.bytes:
+                raise Damaged(f"the manifest has more in {name} than its bytes")
+        if self.pieces.keys() - self.files.keys():
+            raise Damaged("the manifest has pieces of files that it does not name")
+        self._check_whole()
+
+    def _check_whole(self) -> None:
+        """Every tensor has one shape and type, which its pieces add up to."""
+        kinds: dict[str, tuple[str, list[int]]] = {}
+        left: dict[str, int] = {}
+        for place in (place for places in self.pieces.values() for place in places.values()):
+            if kinds.setdefault(place.name, (place.dtype, place.shape)) != (place.dtype, place.shape):
+                raise Damaged(f"the manifest has {place.name[:40]!r} in two shapes or types")
+            left[place.name] = left.get(place.name, math.prod(place.shape)) - math.prod(place.lengths)
+        if any(left.values()):
+            raise Damaged("the manifest's pieces are not the whole of their tensors")
 
     def encoded(self) -> bytes:
-        body = canonical(vars(self))
-        return f'{{"body": {body}, "seal": "{seal(body)}"}}'.encode()
+        body = self._body()
+        signed = f', "signature": "{self.signature}"' if self.signature else ""
+        return f'{{"body": {body}, "seal": "{seal(body)}"{signed}}}'.encode()
+
+    def _body(self) -> str:
+        return canonical({name: value for name, value in vars(self).items() if name != "signature"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +149,8 @@ def inside(manifest: Manifest, file: str, data: bytearray) -> Iterator[tuple[Pla
     except NotTensors as error:
         raise Damaged(f"{file} {error}") from error
     places = manifest.pieces.get(file, {})
-    if tensors.keys() != places.keys() or any(list(tensors[key].shape) != places[key].lengths for key in places):
+    kinds = {key: (list(tensor.shape), tensorfile.NAMES[tensor.dtype]) for key, tensor in tensors.items()}
+    if kinds != {key: (place.lengths, place.dtype) for key, place in places.items()}:
         raise Damaged(f"{file} holds other tensors than its manifest says")
     for key, place in places.items():
         yield place, tensors[key]
@@ -108,44 +169,59 @@ def region(tensor: Tensor, offsets: Sequence[int], lengths: Sequence[int]) -> Te
     return tensor
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a checkpoint folder, its seal and name proven; raises Damaged, and OSError as `reading` does."""
+def read_manifest(folder: Path, key: bytes | None = None) -> Manifest:
+    """The manifest of a checkpoint folder, its seal and name proven, and its signature where there is a key; raises
+    Damaged, and OSError as `reading` does."""
+    if folder.is_symlink():
+        raise Damaged("it is a link to another folder")
     with reading(folder / MANIFEST) as file:
-        manifest = parse(file.read())
+        if strict.size(file) > MOST_BYTES:
+            raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
+        manifest = parse(file.read(MOST_BYTES), key)
     if folder.name != folder_name(manifest.step):
         raise Damaged(f"the manifest is that of step {manifest.step}")
     return manifest
 
 
-def parse(text: bytes) -> Manifest:
-    """The manifest, where it is what its seal says; raises Damaged."""
+def parse(text: bytes, key: bytes | None = None) -> Manifest:
+    """The manifest, where it is what its seal says, has the key's signature if one is given, and names nothing that
+    cannot be; raises Damaged."""
     try:
-        document = json.loads(text)
+        document = strict.document(text)
         body = document["body"]
         if document["seal"] != seal(canonical(body)):
             raise Damaged("the manifest is not what was written")
-        if body["version"] != VERSION:
-            raise Damaged(f"the manifest has version {body['version']}, this program reads {VERSION}")
+        signed = document.get("signature")
+        if key is not None and not hmac.compare_digest(str(signed).encode(), signature(canonical(body), key).encode()):
+            raise Damaged("the manifest is not signed by the key of checkpoint.key")
+        if not strict.whole(version := body["version"], most=99) or version != VERSION:
+            raise Damaged(f"the manifest has version {ascii(version)[:20]}, this program reads {VERSION}")
         files = {name: Written(**entry) for name, entry in body["files"].items()}
         pieces = {file: {key: Place(**p) for key, p in keys.items()} for file, keys in body["pieces"].items()}
-        return Manifest(**{**body, "files": files, "pieces": pieces})
+        manifest = Manifest(**{**body, "files": files, "pieces": pieces, "signature": signed})
+        manifest.check()
+        return manifest
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged("the manifest is not what was written") from error
 
 
-def read(folder: Path) -> Contents:
-    """The checkpoint with all its files, their bytes proven before any of them is used; raises Damaged, and OSError as
-    `reading` does."""
-    manifest = read_manifest(folder)
-    return Contents(manifest=manifest, files={name: proven(folder, manifest, name) for name in manifest.files})
+def read(folder: Path, key: bytes | None = None) -> Contents:
+    """The checkpoint with all its files, their bytes and what they hold proven before any of it is used; raises
+    Damaged, and OSError as `reading` does. key: see `read_manifest`."""
+    manifest = read_manifest(folder, key)
+    files = {name: proven(folder, manifest, name) for name in manifest.files}
+    for name, data in files.items():
+        for _ in inside(manifest, name, data):
+            pass
+    return Contents(manifest=manifest, files=files)
 
 
 def proven(folder: Path, manifest: Manifest, name: str) -> bytearray:
     """A file's bytes; raises Damaged where they are not those of the manifest, and OSError as `reading` does."""
-    path, want = folder / name, manifest.files[name]
-    if path.parent != folder:
-        raise Damaged(f"the manifest names {name}, which is outside")
-    with reading(path) as file:
+    want = manifest.files[name]
+    with reading(folder / name) as file:
+        if strict.size(file) != want.bytes:  # before there is room for so many
+            raise Damaged(f"{name} is not what was written")
         data = bytearray(want.bytes)
         whole = file.readinto(data) == want.bytes and not file.read(1)
     if not whole or hashlib.sha256(data).hexdigest() != want.sha256:
@@ -155,11 +231,14 @@ def proven(folder: Path, manifest: Manifest, name: str) -> bytearray:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BufferedReader]:
-    """An open file of a checkpoint. Raises Damaged where it is missing. Where it cannot be read that says nothing about
-    the checkpoint, which another try may find good (a file server comes back): an OSError, with what to do."""
+    """An open file of a checkpoint. Raises Damaged where it is missing, or no regular file. Where it cannot be read
+    that says nothing about the checkpoint, which another try may find good (a file server comes back): an OSError, with
+    what to do."""
     try:
-        with path.open("rb") as file:
+        with strict.regular(path) as file:
             yield file
+    except strict.NoFile as error:
+        raise Damaged(str(error)) from error
     except FileNotFoundError as error:
         raise Damaged(f"{path.name} is missing") from error
     except OSError as error:
@@ -175,3 +254,8 @@ def canonical(body: Mapping[str, Any]) -> str:
 def seal(body: str) -> str:
     """sha256 over that text: a flipped bit in the manifest itself shows."""
     return hashlib.sha256(body.encode()).hexdigest()
+
+
+def signature(body: str, key: bytes) -> str:
+    """HMAC-SHA256 over that text: only who has the key can make it, where the seal shows accidents alone."""
+    return hmac.new(key, body.encode(), hashlib.sha256).hexdigest()

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from training.checkpoint.manifest import MANIFEST, Damaged, Manifest, parse, proven
+from training.checkpoint.manifest import MANIFEST, MOST_BYTES, Damaged, Manifest, parse, proven
 from training.checkpoint.store import Store
 from training.checkpoint.tensorfile import Written, sync
 from training.steps import folder_name, step_of
@@ -84,11 +84,17 @@ class Remote:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         with self._told():
-            text = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")["Body"].read()
-            sealed = parse(text)
-            for file in sealed.files:
-                if Path(file).name != file:
-                    raise Damaged(f"the manifest names {file}, which is outside")
+            found = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")
+            if found["ContentLength"] > MOST_BYTES:
+                raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
+            text = found["Body"].read(MOST_BYTES)
+            sealed = parse(text, store.key)
+            if sealed.step != step:
+                raise Damaged(f"the manifest is that of step {sealed.step}")
+            for file, written in sealed.files.items():
+                head = self._client.head_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{file}")
+                if head["ContentLength"] != written.bytes:  # before a disk is full of it
+                    raise Damaged(f"{file} is not what was written")
                 self._client.download_file(self._bucket, f"{self._prefix}{name}/{file}", str(aside / file))
                 with (aside / file).open("rb+") as whole:
                     sync(whole)

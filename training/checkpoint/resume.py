@@ -8,13 +8,16 @@ from typing import Any
 
 import torch
 
-from training.checkpoint import manifest
+from training.checkpoint import manifest, tensorfile
 from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, read_manifest
 from training.checkpoint.shares import fill
 from training.checkpoint.state import State
 from training.checkpoint.store import Found, Store
 from training.config import Job
 from training.dist.ranks import Ranks
+
+NONE, UNFIT = -1, -2  # instead of a step
+REMEDY = "set another out, or remove that folder"
 
 
 class Resume:
@@ -37,11 +40,13 @@ class Resume:
 
     def whole(self) -> tuple[int, bool]:
         """A state that all ranks hold alike: read where it is, sent to the others."""
-        found = self._store.newest() if self._leading else Found()
+        found = self._store.newest(self._misfit) if self._leading else Found()
+        steps = self._ranks.gather(found.contents.step if found.contents else UNFIT if found.unfit else NONE)
+        newest = max(steps)
+        if newest < 0 and UNFIT in steps:
+            raise self._job.refusal("out", f"{self._store.root} holds checkpoints of another model; {REMEDY}")
         for folder, why in found.passed_over:
             self._pass_over(folder, why)
-        steps = self._ranks.gather(found.contents.step if found.contents else -1)
-        newest = max(steps)
         if newest < 0:
             return 0, False
         contents = self._shared(found.contents, steps.index(newest))
@@ -63,10 +68,11 @@ class Resume:
                 if self._leading:
                     self._pass_over(folder, faults[0])
                 continue
-            sealed = read_manifest(folder)
+            sealed = read_manifest(folder, self._store.key)
             self._refuse_other_recipe(sealed)
-            shapes = {p.name: torch.Size(p.shape) for places in sealed.pieces.values() for p in places.values()}
-            rooms = self._state.room(shapes)
+            if faults := [*filter(None, self._ranks.gather(self._misfit(sealed)))]:
+                raise self._job.refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
+            rooms = self._state.room(shapes_in(sealed))
             fill(rooms, folder, sealed)
             self._state.load(rooms)
             return sealed.step, True
@@ -75,12 +81,18 @@ class Resume:
     def _fault(self, folder: Path) -> str | None:
         """What is wrong with this rank's part of the files."""
         try:
-            sealed = read_manifest(folder)
+            sealed = read_manifest(folder, self._store.key)
             for name in list(sealed.files)[self._ranks.rank :: self._ranks.world]:
                 proven(folder, sealed, name)
         except Damaged as why:
             return str(why)
         return None
+
+    def _misfit(self, sealed: Manifest) -> str | None:
+        """Why its tensors cannot be loaded; None where they can, or where another recipe is to be told of first."""
+        if sealed.about.get("recipe", {}) != self._recipe:
+            return None
+        return self._state.misfit(shapes_in(sealed))
 
     def _pass_over(self, folder: Path, why: str) -> None:
         self._store.set_aside(folder)
@@ -98,11 +110,13 @@ class Resume:
 
     def _own(self, mine: Contents | None, sealed: Manifest) -> dict[str, Any]:
         """What was a rank's alone, from every folder that has the step; nothing where the number of ranks changed."""
-        if sealed.about["world_size"] != self._ranks.world:
+        if sealed.about.get("world_size") != self._ranks.world:
             self._note("the number of ranks changed: what compression had yet to send is left out")
             return {}
         alone = {name: t for name, t in (mine.tensors() if mine else {}).items() if name.startswith("rank.")}
-        return {name: tensor for found in self._ranks.gather(alone) for name, tensor in found.items()}
+        data = b"".join(tensorfile.encoded(alone))
+        each = (self._ranks.broadcast(data, rank) for rank in range(self._ranks.world))
+        return {name: tensor for found in each for name, tensor in tensorfile.decode(bytearray(found)).items()}
 
     def _refuse_other_recipe(self, sealed: Manifest) -> None:
         saved, wanted = sealed.about.get("recipe", {}), self._recipe
@@ -110,4 +124,9 @@ class Resume:
             if saved.get(key) != wanted.get(key):
                 before = f"with {saved[key]!r}" if key in saved else "before this was noted"
                 change = f"{self._job.out} was trained {before}, not {wanted.get(key)!r}"
-                raise self._job.refusal(key, f"{change}; set another out, or remove that folder")
+                raise self._job.refusal(key, f"{change}; {REMEDY}")
+
+
+def shapes_in(sealed: Manifest) -> dict[str, torch.Size]:
+    """The whole shape of every tensor, by name."""
+    return {p.name: torch.Size(p.shape) for places in sealed.pieces.values() for p in places.values()}

@@ -15,9 +15,11 @@ from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, Def
 from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
     Metadata,
+    MetadataIndex,
     TensorProperties,
     TensorStorageMetadata,
 )
+from torch.distributed.checkpoint.planner import SavePlan, TensorWriteData, WriteItem, WriteItemType
 
 from training.checkpoint import tensorfile
 from training.checkpoint.manifest import Manifest, Place, inside, proven, region
@@ -32,7 +34,8 @@ class Shares:
     def __init__(self, tensors: Mapping[str, Tensor], ranks: Ranks) -> None:
         planner = DefaultSavePlanner(**PLAIN)
         planner.set_up_planner(dict(tensors), is_coordinator=True)
-        plans, _ = planner.create_global_plan(ranks.gather(planner.create_local_plan()))
+        told = ranks.gather([to_json(item) for item in planner.create_local_plan().items])
+        plans, _ = planner.create_global_plan([SavePlan([from_json(item) for item in items]) for items in told])
         self._items = {f"{item.index.fqn}@{number}": item for number, item in enumerate(plans[ranks.rank].items)}
 
     def places(self) -> dict[str, Place]:
@@ -56,6 +59,34 @@ class Shares:
         planner.set_up_planner(dict(tensors))
         found = {key: planner.resolve_data(item) for key, item in self._items.items()}
         return {key: tensor.detach() for key, tensor in found.items() if isinstance(tensor, Tensor)}
+
+
+def to_json(item: WriteItem) -> dict[str, Any]:
+    """What this rank would write of a tensor, in plain values."""
+    data, index = item.tensor_data, item.index
+    assert data is not None
+    return {
+        "name": index.fqn,
+        "at": index.offset and list(index.offset),
+        "number": index.index,
+        "type": item.type.name,
+        "dtype": tensorfile.NAMES[data.properties.dtype],
+        "shape": list(data.size),
+        "offsets": list(data.chunk.offsets),
+        "lengths": list(data.chunk.sizes),
+    }
+
+
+def from_json(item: Mapping[str, Any]) -> WriteItem:
+    """The same for torch's planner."""
+    at = item["at"] and torch.Size(item["at"])
+    chunk = ChunkStorageMetadata(offsets=torch.Size(item["offsets"]), sizes=torch.Size(item["lengths"]))
+    properties = TensorProperties(dtype=tensorfile.TYPES[item["dtype"]])
+    return WriteItem(
+        index=MetadataIndex(item["name"], at, item["number"]),
+        type=WriteItemType[item["type"]],
+        tensor_data=TensorWriteData(chunk=chunk, properties=properties, size=torch.Size(item["shape"])),
+    )
 
 
 def fill(rooms: dict[str, Tensor], folder: Path, manifest: Manifest) -> None:

@@ -81,14 +81,28 @@ class State:
                 rooms[name] = torch.empty(shape)
         return rooms
 
+    def misfit(self, shapes: Mapping[str, torch.Size]) -> str | None:
+        """Why tensors of these names and whole shapes are not this model's and its optimizer's; None where they are."""
+        for name, tensor in self.model.state_dict().items():
+            if (found := shapes.get(f"model.{name}")) != tensor.shape:
+                said = "is missing" if found is None else f"has the shape {list(found)}"
+                return f"model.{name} {said}, not {list(tensor.shape)}"
+        for name, shape in shapes.items():
+            parameter = self._parameters.get(parameter_of(name)) if name.startswith("optimizer.") else None
+            if parameter is not None and shape not in (parameter.shape, torch.Size()):
+                return f"{name} has the shape {list(shape)}, not {list(parameter.shape)}"
+            if name.startswith("scaler.") and shape:
+                return f"{name} has the shape {list(shape)}, and is one number"
+        return None
+
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Puts values back. Raises RuntimeError where the names or shapes are those of another model."""
-        model = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-        self.model.load_state_dict(model)
+        names = {name: f"model.{name}" for name in self.model.state_dict()}
+        self.model.load_state_dict({name: tensors[key] for name, key in names.items() if key in tensors})
         places = {name: place for place, name in enumerate(self._names)}
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in tensors.items():
-            if name.startswith("optimizer."):
+            if name.startswith("optimizer.") and parameter_of(name) in places:
                 parameter, _, key = name.removeprefix("optimizer.").rpartition(".")
                 state.setdefault(places[parameter], {})[key] = laid_out(tensor, self._parameters[parameter])
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,11 @@ from training.steps import folder_name, step_of
 
 @dataclass(kw_only=True)
 class Found:
-    """The newest valid checkpoint, if any, and what was passed over on the way to it."""
+    """The newest valid checkpoint, if any, and what was passed over on the way to it. unfit: some of that is as it was
+    written, but of another model."""
 
     contents: Contents | None = None
+    unfit: bool = False
     passed_over: list[tuple[Path, str]] = field(default_factory=list)
 
 
@@ -34,16 +36,23 @@ class Share:
     written: Written
     pieces: dict[str, Place]
 
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Share:
+        """That of another rank, as `Ranks.gather` brings it."""
+        pieces = {key: Place(**place) for key, place in document["pieces"].items()}
+        return cls(file=document["file"], written=Written(**document["written"]), pieces=pieces)
+
 
 class Store:
     """A folder of checkpoints, one a step, named by it and never changed after its rename. The newest `keep` stay, and
     one that is being read.
 
-    run: a name that the ranks which write one checkpoint together have in common.
+    run: a name that the ranks which write one checkpoint together have in common. key: what manifests are signed with;
+    one that is not counts as damaged then.
     """
 
-    def __init__(self, root: Path, keep: int = 2, run: str | None = None) -> None:
-        self.root, self.keep, self._run = root, keep, run or str(os.getpid())
+    def __init__(self, root: Path, keep: int = 2, run: str | None = None, key: bytes | None = None) -> None:
+        self.root, self.keep, self._run, self.key = root, keep, run or str(os.getpid()), key
         root.mkdir(parents=True, exist_ok=True)
 
     def folders(self) -> list[Path]:
@@ -69,7 +78,8 @@ class Store:
         """Seals what the ranks wrote and renames it into place."""
         files = {share.file: share.written for share in shares}
         pieces = {share.file: share.pieces for share in shares}
-        return self.adopt(step, Manifest(step=step, about=dict(about), files=files, pieces=pieces).encoded())
+        sealed = Manifest(step=step, about=dict(about), files=files, pieces=pieces).signed(self.key)
+        return self.adopt(step, sealed.encoded())
 
     def prune(self, being_read: Path | None = None) -> None:
         """Removes what is older than the newest `keep`, but not the folder that is being read. Raises OSError where one
@@ -110,7 +120,7 @@ class Store:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             try:
-                read(final)
+                read(final, self.key)
                 shutil.rmtree(aside)
             except Damaged:
                 self.set_aside(final)
@@ -144,15 +154,23 @@ class Store:
             if not mark.name.startswith(f".seen-{self._run}-"):
                 mark.unlink(missing_ok=True)  # its rank may be alive yet
 
-    def newest(self) -> Found:
-        """The newest checkpoint whose bytes are those its manifest names. File times are never asked."""
+    def newest(self, misfit: Callable[[Manifest], str | None] = lambda _: None) -> Found:
+        """The newest checkpoint whose bytes are those its manifest names. File times are never asked.
+
+        misfit: why one that is as it was written cannot be used.
+        """
         found = Found()
         for folder in reversed(self.folders()):
             try:
-                found.contents = read(folder)
-                return found
+                contents = read(folder, self.key)
             except Damaged as why:
                 found.passed_over.append((folder, str(why)))
+                continue
+            if (why := misfit(contents.manifest)) is None:
+                found.contents = contents
+                return found
+            found.unfit = True
+            found.passed_over.append((folder, why))
         return found
 
 

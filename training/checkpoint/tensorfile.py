@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from training import strict
 from training.checkpoint.direct import BLOCK_BYTES, DirectFile, blocks
 
 TYPES = {
@@ -27,6 +28,9 @@ TYPES = {
     "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in TYPES.items()}
+
+
+MOST_DIMENSIONS, MOST_NUMBERS = 32, 2**48
 
 
 class NotTensors(Exception):
@@ -87,22 +91,28 @@ def decode(data: bytearray) -> dict[str, Tensor]:
         (length,) = struct.unpack_from("<Q", data)
         if length > len(data) - 8:
             raise NotTensors("its header is longer than the file")
-        header = json.loads(data[8 : 8 + length])
+        header = strict.document(data[8 : 8 + length])
         return {name: tensor_at(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise NotTensors("holds something else than tensors") from error
 
 
 def tensor_at(data: bytearray, base: int, entry: dict[str, Any]) -> Tensor:
     kind, shape, (start, end) = TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-    if any(type(number) is not int or number < 0 for number in (*shape, start, end)):
-        raise NotTensors("a shape or place in it is no whole number")
+    if not isinstance(shape, list) or not possible(shape) or not strict.whole(start) or not strict.whole(end):
+        raise NotTensors("a shape or place in it cannot be")
     count = math.prod(shape)
     if end - start != count * kind.itemsize or base + end > len(data):
         raise NotTensors("a tensor in it reaches beyond its bytes")
     if count == 0:
         return torch.empty(shape, dtype=kind)
     return torch.frombuffer(data, dtype=kind, count=count, offset=base + start).view(shape)
+
+
+def possible(shape: list[Any]) -> bool:
+    """Whether it is the shape of a tensor: few whole numbers, whose product a computer could address."""
+    whole = len(shape) <= MOST_DIMENSIONS and all(map(strict.whole, shape))
+    return whole and math.prod(filter(None, shape)) <= MOST_NUMBERS
 
 
 def sync(file: BinaryIO) -> None:

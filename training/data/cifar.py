@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from training import strict
 from training.data.images import DataError, Images, ImageSet
 
 CLASSES, SIDE = 10, 32
@@ -36,7 +37,10 @@ def load(folder: Path) -> ImageSet:
 def records(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [records, 3, 32, 32] and labels [records] of one file."""
     try:
-        data = np.fromfile(path, dtype=np.uint8)
+        with strict.regular(path, follow=True) as file:
+            data = np.fromfile(file, dtype=np.uint8)
+    except strict.NoFile as error:
+        raise DataError(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing; unpack cifar-10-binary.tar.gz again") from error
     whole, rest = divmod(len(data), RECORD_BYTES)

@@ -16,12 +16,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from training import strict
 from training.data.augment import CROP, Draw
 from training.data.images import DataError, ImageSet
 from training.data.order import Indices
 from training.wanted.data import ImageFolder
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
+FORMATS = ("JPEG", "PNG")  # whatever a file is called: Pillow has Ghostscript run what begins as PostScript does
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # of ImageNet's pixels, as torchvision's weights expect
 MIDDLE = 224 / 256  # share of the shorter side that evaluation sees
 LEAST_AREA, LEAST_RATIO = 0.08, 3 / 4  # of a random crop (Szegedy et al. 2015); the ratio goes up to 4/3
@@ -148,7 +150,7 @@ def crops_of(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
 
 def pixels(path: Path, side: int, crop: Crop) -> npt.NDArray[np.uint8]:
     """A part of the picture as [side, side, 3]; a JPEG is decoded at no more than the resolution that needs."""
-    with Image.open(path) as image:
+    with strict.regular(path, follow=True) as file, Image.open(file, formats=FORMATS) as image:
         width, height = image.size
         left, top, right, bottom = seen(width, height, crop)
         shrink = side / max(1.0, min(right - left, bottom - top))

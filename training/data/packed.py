@@ -7,7 +7,7 @@ held_out-0.npy …  likewise
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from training import strict
 from training.data.images import DataError, Images, ImageSet
 from training.data.text import Documents, Running, TextSet, TextSource
 from training.wanted.data import Packed
@@ -22,6 +23,9 @@ from training.wanted.data import Packed
 FORMAT = 1
 MANIFEST = "manifest.json"
 PARTS = ("train", "held_out")
+DIMENSIONS = {"images": (4, 1), "documents": (2, 1, 1), "running": (1,)}  # of the arrays of a part
+MANIFEST_BYTES = 2**16
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def load(wanted: Packed) -> ImageSet | TextSet:
@@ -30,8 +34,10 @@ def load(wanted: Packed) -> ImageSet | TextSet:
     Tokens are not read here: a set may be far larger than memory, and each batch is looked at as it is drawn.
     """
     about = manifest(wanted.path)
+    check(wanted.path / MANIFEST, about)
     train, held_out = ([mapped(wanted.path, name, about["files"]) for name in about[part]] for part in PARTS)
     for part, arrays in zip(PARTS, (train, held_out), strict=True):
+        shaped(wanted.path / about[part][0], about["kind"], arrays)
         if about["classes"]:
             in_range(wanted.path / about[part][1], arrays[1], about["classes"])
     if about["kind"] == "running":
@@ -56,13 +62,16 @@ def of_text(about: dict[str, Any], length: int, parts: Iterable[TextSource]) -> 
 
 def manifest(folder: Path) -> dict[str, Any]:
     try:
-        about = json.loads((folder / MANIFEST).read_text())
+        with strict.regular(folder / MANIFEST, follow=True) as file:
+            about = strict.document(file.read(MANIFEST_BYTES))
     except FileNotFoundError as error:
         raise DataError(
             f"{folder} is no packed data set: it has no {MANIFEST}; make one by `python -m training pack`"
         ) from error
-    except ValueError as error:
+    except (ValueError, strict.NoFile) as error:
         raise DataError(f"{folder / MANIFEST} is damaged; pack the set again") from error
+    if not isinstance(about, dict):
+        raise DataError(f"{folder / MANIFEST} is damaged; pack the set again")
     if about.get("format") != FORMAT:
         raise DataError(f"{folder} is of format {about.get('format')}, this version reads {FORMAT}; pack the set again")
     return about
@@ -75,7 +84,45 @@ def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
         raise DataError(f"{path} is missing; pack the set again")
     if path.stat().st_size != sizes[name]:
         raise DataError(f"{path} has {path.stat().st_size} of its {sizes[name]} bytes; pack the set again")
-    return np.load(path, mmap_mode="c")
+    try:
+        with strict.regular(path, follow=True):
+            return np.load(path, mmap_mode="c")
+    except (ValueError, EOFError, strict.NoFile) as error:
+        raise DataError(f"{path} holds no numbers; pack the set again") from error
+
+
+def check(path: Path, about: dict[str, Any]) -> None:
+    """Raises DataError where a manifest names files outside its folder, or has values of other kinds."""
+    files = about.get("files")
+    names = [about.get(part) for part in PARTS]
+    sound = (
+        about.get("kind") in [*DIMENSIONS]
+        and strict.whole(about.get("classes"))
+        and isinstance(files, dict)
+        and all(FILE_NAME.fullmatch(name) and strict.whole(size) for name, size in files.items())
+        and all(
+            isinstance(part, list) and 1 <= len(part) <= 3 and all(isinstance(n, str) and n in files for n in part)
+            for part in names
+        )
+        and (about["kind"] == "images" or strict.whole(about.get("vocabulary"), least=1))
+        and isinstance(about.get("tokenizer"), str | None)
+        and (about["kind"] != "images" or all(scale(about.get(key)) for key in ("mean", "std")))
+    )
+    if not sound:
+        raise DataError(f"{path} names files or values that a packed set has not; pack the set again")
+
+
+def scale(value: object) -> bool:
+    """Whether it is a number, or a list of them for each channel."""
+    return strict.number(value) or (isinstance(value, list) and 0 < len(value) <= 4 and all(map(strict.number, value)))
+
+
+def shaped(path: Path, kind: str, arrays: list[np.ndarray]) -> None:
+    """Raises DataError where the arrays of a part are not those of its kind: as many dimensions, as long, numbers."""
+    wanted = DIMENSIONS[kind]
+    right = [a.ndim for a in arrays] == list(wanted[: len(arrays)]) and len(arrays) >= min(2, len(wanted))
+    if not right or any(a.dtype.kind not in "iu" or len(a) != len(arrays[0]) for a in arrays):
+        raise DataError(f"{path}: its arrays are not those of {kind}; pack the set again")
 
 
 def in_range(path: Path, labels: np.ndarray, classes: int) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-
-T = TypeVar("T")
+from torch.distributed import PrefixStore, Store, TCPStore  # pyright: ignore[reportPrivateImportUsage]: documented there
 
 CHUNK_BYTES = 256 * 2**20
+MOST_GATHERED_BYTES = 64 * 2**20  # of one rank
+ROUND = "GPUFLEET_ROUND"  # set by our launcher
 
 
 class Vote:
@@ -84,13 +86,22 @@ class Ranks:
         rows = values.new_empty(self.world, len(values))
         return Rows(rows, dist.all_gather_into_tensor(rows.flatten(), values, async_op=True))
 
-    def gather(self, value: T, group: dist.ProcessGroup | None = None) -> list[T]:
-        """Everybody's value, in rank order; for small plain objects. group: control where none is given."""
+    def gather(self, value: Any, group: dist.ProcessGroup | None = None) -> list[Any]:
+        """Everybody's value, in rank order; for small values of JSON's kinds, since torch's own way would run whatever
+        code a peer sends. Where there are peers a tuple comes back as a list, and a dataclass as a dict of its fields.
+        group: control where none is given."""
         if not self.control:
             return [value]
-        values: list[T] = [value] * self.world
-        dist.all_gather_object(values, value, group=group or self.control)
-        return values
+        text = json.dumps(value, default=vars).encode()
+        group, sizes = group or self.control, torch.empty(self.world, dtype=torch.int64)
+        dist.all_gather_into_tensor(sizes, torch.tensor([len(text)]), group=group)
+        longest = int(sizes.max())
+        if longest > MOST_GATHERED_BYTES:
+            raise ValueError(f"a rank gives {longest} bytes to be gathered, more than {MOST_GATHERED_BYTES}")
+        rows = torch.empty(self.world, longest, dtype=torch.uint8)
+        mine = torch.frombuffer(bytearray(text.ljust(longest)), dtype=torch.uint8)
+        dist.all_gather_into_tensor(rows.flatten(), mine, group=group)
+        return [json.loads(row.numpy().tobytes()) for row in rows]
 
     def broadcast(self, data: bytes | bytearray | None, source: int) -> bytes:
         """The source's bytes, on every rank; others give None."""
@@ -144,7 +155,13 @@ def connect(patience_seconds: int) -> Iterator[Ranks]:
         yield Ranks(rank=0, world=1, local_rank=0, device=device, control=None, saving=None)
         return
     patience = timedelta(seconds=patience_seconds)
-    dist.init_process_group("nccl" if cuda else "gloo", timeout=patience, device_id=device if cuda else None)
+    store = round_store(patience)
+    dist.init_process_group(
+        "nccl" if cuda else "gloo",
+        timeout=patience,
+        device_id=device if cuda else None,
+        **({"store": store, "rank": rank, "world_size": world} if store else {}),
+    )
     control, saving = (dist.new_group(backend="gloo", timeout=patience) for _ in range(2))
     assert isinstance(control, dist.ProcessGroup)
     assert isinstance(saving, dist.ProcessGroup)
@@ -152,3 +169,13 @@ def connect(patience_seconds: int) -> Iterator[Ranks]:
         yield Ranks(rank=rank, world=world, local_rank=local_rank, device=device, control=control, saving=saving)
     finally:
         dist.destroy_process_group()
+
+
+def round_store(patience: timedelta) -> Store | None:
+    """The launcher's store, below the name of this round; None under another launcher, such as torchrun, whose
+    environment has torch open a store of its own."""
+    name = os.environ.get(ROUND)
+    if name is None:
+        return None
+    at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return PrefixStore(name, TCPStore(*at, is_master=False, wait_for_workers=False, timeout=patience))

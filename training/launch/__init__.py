@@ -1,7 +1,8 @@
 """`python -m training launch` and `python -m training store`: one job on this node's share of the ranks.
 
-    launch JOB [--set k=v]… [--nproc N] [--nnodes MIN[:MAX]] [--store HOST:PORT] [--attached] [--events]
-    store --bind ADDRESS [--port N]
+    launch JOB [--set k=v]… [--nproc N] [--nnodes MIN[:MAX]] [--store HOST:PORT] [--store-key FILE] [--attached]
+        [--events]
+    store --bind ADDRESS [--port N] [--store-key FILE]
 
 The launcher is torch's elastic agent with the settings that survive: it validates the job before anything starts,
 starts the ranks, starts them again from the newest checkpoint when one of them or a node is lost or a node joins, and
@@ -22,6 +23,7 @@ from training.launch.ended import EXIT_BAD_JOB, EXIT_PREEMPTED, Ended, leave, sa
 from training.launch.node import Endpoint, Nodes
 
 SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+KEY_HELP = "key of the store, `-`: first line of standard input (default: GPUFLEET_STORE_KEY, or a file of this login)"
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -31,7 +33,7 @@ def main(argv: Sequence[str]) -> NoReturn:
         if asked.command == "store":
             from training.launch.store import serve  # torch: a wrong argument does not wait for it
 
-            code = serve(asked.bind, asked.port)
+            code = serve(asked.bind, asked.port, asked.store_key)
         else:
             code = launch(asked)
     except Ended as end:
@@ -54,12 +56,14 @@ def launch(asked: argparse.Namespace) -> int:
     if (switch := job.out / "STOP").exists():
         raise Ended(EXIT_PREEMPTED, f"{switch} keeps this job stopped: remove it to go on")
 
+    from training.launch.key import store_key
     from training.launch.request import Request
 
+    key = store_key(asked.store_key, make=False) if asked.store else None
     with Request(attached=asked.attached) as request:  # a request is heard before torch is there
         from training.launch.supervise import supervise
 
-        return supervise(job, worker_command(asked), asked, request)
+        return supervise(job, worker_command(asked), asked, request, key)
 
 
 def worker_command(asked: argparse.Namespace) -> list[str]:
@@ -70,8 +74,9 @@ def worker_command(asked: argparse.Namespace) -> list[str]:
 
 
 def own_the_restart_store() -> None:
-    """Give every round a store of its own: with torch's shared one a restart reads the addresses of dead ranks and
-    hangs, and a node that joins late ends the job (torch 2.13 to 2.15: `next_rendezvous` in dynamic_rendezvous.py)."""
+    """Have torch open no store that all rounds share, to which anybody can connect: with it a restart reads the
+    addresses of dead ranks and hangs, and a node that joins late ends the job (torch 2.13 to 2.15: `next_rendezvous` in
+    dynamic_rendezvous.py)."""
     if os.environ.setdefault(SHARED_STORE, "1") != "1":
         message = f"{SHARED_STORE}={os.environ[SHARED_STORE]} makes restarts hang: unset it, the launcher sets it to 1"
         raise Ended(EXIT_BAD_JOB, message)
@@ -90,6 +95,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--nnodes", type=Nodes.parse, default=Nodes(1, 1), metavar="MIN[:MAX]", help="nodes of the job (1)"
     )
     job.add_argument("--store", type=Endpoint.parse, metavar="HOST:PORT", help="rendezvous store outside the job")
+    job.add_argument("--store-key", metavar="FILE", help=KEY_HELP)
     job.add_argument("--attached", action="store_true", help="stop, with a checkpoint, when standard input closes")
     job.add_argument("--events", action="store_true", help="rank 0 prints one JSON object a line")
     job.add_argument("--shutdown-timeout", type=positive, default=SHUTDOWN_SECONDS, metavar="SECONDS",
@@ -100,6 +106,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--bind", required=True, metavar="ADDRESS", help="the address the nodes reach; only it is served"
     )
     store.add_argument("--port", type=int, default=0, metavar="N", help="0 takes a free one (default)")
+    store.add_argument("--store-key", metavar="FILE", help=f"{KEY_HELP}; made where it is missing")
     return parser.parse_args(argv)
 
 

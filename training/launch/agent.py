@@ -11,6 +11,7 @@ the Agent").
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from typing import Any
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 
+from training.dist.ranks import ROUND
 from training.health.heartbeat import silent_seconds
 from training.interrupt import Source
 from training.launch.ended import EXIT_BAD_JOB, EXIT_FAILED, EXIT_PREEMPTED, Ended, say
@@ -64,6 +66,9 @@ class Agent(LocalElasticAgent):
         if (reason := self._request.reason) is not None:
             raise Ended(EXIT_PREEMPTED, self._stopped_by(reason))
         super()._rendezvous(worker_group)
+        assert worker_group.store is not None
+        # All rounds share the store: the ranks of each look below a name that the round's first launcher makes up.
+        os.environ[ROUND] = worker_group.store.compare_set("round", "", secrets.token_hex(8)).decode()
         self._request.idle = False
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -14,10 +13,13 @@ from pathlib import Path
 
 from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs, ProcessFailure
 
+from training import strict
 from training.health.heartbeat import BEAT_FILE
 from training.launch.worker import ERROR_FILE
 
 LAST_LINES = 12
+END_BYTES = 2**16  # of a log that are looked at
+NOTE_BYTES = 2**16  # of a rank's error
 LOST_PEER = re.compile(r"Connection (closed|reset) by peer|Broken pipe")  # gloo's words for the end of another rank
 # NCCL's record of the last collectives, written beside the log of a rank that gives its peers up (torch 2.15 names).
 FLIGHT_RECORDER = {"TORCH_FR_BUFFER_SIZE": "20000", "TORCH_FR_DUMP_ON_TIMEOUT": "1"}
@@ -108,7 +110,10 @@ class Failure:
         return "\n  ".join([self.line(), *self._said()[-LAST_LINES:], f"(all of it: {self.log})"])
 
     def _said(self) -> list[str]:
-        return [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        with strict.regular(self.log) as file:
+            file.seek(max(0, strict.size(file) - END_BYTES))
+            text = file.read(END_BYTES).decode(errors="replace")
+        return [line for line in text.splitlines() if line.strip()]
 
 
 def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> Failure:
@@ -127,7 +132,10 @@ def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> Failure
 def _failure(rank: int, code: int, log: Path) -> Failure:
     """With what the rank noted; nothing where it had no time for it, or no room on its disk."""
     try:
-        told = json.loads(error_file(log).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        with strict.regular(error_file(log)) as file:
+            told = strict.document(file.read(NOTE_BYTES))
+        error, time = told["error"], told["time"]
+    except (OSError, ValueError, TypeError, LookupError):
         return Failure(rank, code, log)
-    return Failure(rank, code, log, told["error"], told["time"])
+    sound = isinstance(error, str) and strict.number(time)
+    return Failure(rank, code, log, error, time) if sound else Failure(rank, code, log)

@@ -8,41 +8,45 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import torch
+from torch.distributed import Store, TCPStore  # pyright: ignore[reportPrivateImportUsage]: documented there
 from torch.distributed.elastic.agent.server.api import WorkerSpec
 from torch.distributed.elastic.rendezvous import (
     RendezvousConnectionError,
     RendezvousError,
-    RendezvousParameters,
     RendezvousTimeoutError,
 )
-from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
 from training.config import Job
 from training.interrupt import SHUTDOWN, FileSwitch
 from training.launch.agent import Agent
 from training.launch.ended import EXIT_FAILED, Ended
 from training.launch.failure import Logs, own_folder
+from training.launch.hidden import FRONT as LOOPBACK
+from training.launch.hidden import HiddenStore
+from training.launch.key import new_key
 from training.launch.node import Endpoint, address_towards, settle_environment
 from training.launch.progress import Progress
 from training.launch.relay import Relay
+from training.launch.rendezvous import JOIN_SECONDS, Rendezvous
 from training.launch.request import Request
-from training.launch.store import open_store
+from training.launch.store import way_to
 
-# Defaults notice a lost node after 43 to 52 s; these after 4 to 10 s. The nodes' clocks must agree within 3 s (NTP).
-RENDEZVOUS = {"is_host": 0, "last_call_timeout": 1, "keep_alive_interval": 1, "keep_alive_max_attempt": 3}
-LOOPBACK = "127.0.0.1"
-JOIN_SECONDS = 600
+STORE_SECONDS = 60  # for an answer of the store
 MONITOR_SECONDS = 0.1
 RESTARTS = 1_000_000  # no limit of ours: a job ends after rounds without a step, not after restarts
 
 
-def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, request: Request) -> int:
-    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise."""
-    with _store(asked.store) as store, _told_plainly(store, asked.nnodes.least):
-        address = _own_address(store)
+def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
+    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise. key: of the store
+    outside the job, if there is one."""
+    store = asked.store or "this node"
+    with _told_plainly(store, asked.nnodes.least):
+        address = _own_address(asked.store) if asked.store else LOOPBACK
+        client, port, key = _store(asked.store, key)
         nproc = asked.nproc or torch.cuda.device_count() or 1
         settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
 
@@ -55,12 +59,14 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
         spec = WorkerSpec(
             role="rank",
             local_world_size=nproc,
-            rdzv_handler=get_rendezvous_handler(_rendezvous(job.name, store, asked, address)),
+            rdzv_handler=Rendezvous(job.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
             entrypoint=sys.executable,
             args=tuple(command),
             max_restarts=RESTARTS,
             monitor_interval=MONITOR_SECONDS,
             local_addr=address,
+            master_addr=LOOPBACK,  # the ranks reach the store as this process does, by a door for this login alone
+            master_port=port,
         )
         agent = Agent(
             spec,
@@ -78,43 +84,31 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
     return 0
 
 
-@contextmanager
-def _store(outside: Endpoint | None) -> Iterator[Endpoint]:
-    """The store outside the job, or one in this process for a job of one node."""
-    if outside is not None:
-        yield outside
-        return
-    own = open_store(LOOPBACK)
-    yield Endpoint(LOOPBACK, own.port)
+def _store(outside: Endpoint | None, key: bytes | None) -> tuple[Store, int, bytes]:
+    """A client of the store outside the job, or a store in this process for a job of one node; the port on loopback
+    where this login's processes find it, and its key."""
+    if outside is None:
+        own = HiddenStore()
+        return own.store, own.port, new_key().encode()
+    assert key is not None
+    port = way_to(outside, key).port
+    patience = timedelta(seconds=STORE_SECONDS)
+    return TCPStore(LOOPBACK, port, is_master=False, wait_for_workers=False, timeout=patience), port, key
 
 
 @contextmanager
-def _told_plainly(store: Endpoint, least: int) -> Iterator[None]:
+def _told_plainly(store: Endpoint | str, least: int) -> Iterator[None]:
     """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
     try:
         yield
     except RendezvousConnectionError as error:
-        said = f"no rendezvous store answers at {store} (`python -m training store` serves one)"
-        raise Ended(EXIT_FAILED, said) from error
+        raise Ended(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
     except RendezvousTimeoutError as error:
         raise Ended(EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s") from error
     except RendezvousError as error:
         raise Ended(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
     except OSError as error:
         raise Ended(EXIT_FAILED, str(error)) from error
-
-
-def _rendezvous(name: str, store: Endpoint, asked: argparse.Namespace, address: str) -> RendezvousParameters:
-    return RendezvousParameters(
-        backend="c10d",
-        endpoint=str(store),
-        run_id=name,
-        min_nodes=asked.nnodes.least,
-        max_nodes=asked.nnodes.most,
-        local_addr=address,
-        join_timeout=JOIN_SECONDS,
-        **RENDEZVOUS,
-    )
 
 
 def _own_address(store: Endpoint) -> str:

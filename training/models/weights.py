@@ -9,11 +9,14 @@ from pickle import UnpicklingError
 import torch
 from torch import Tensor, nn
 
+from training import strict
 from training.config import Job
 
 HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
 PLACES = "bert.embeddings.position_embeddings.weight"
 UNUSED = ("cls.", "embeddings.position_ids")  # of BERT's pre-training, and a constant of older files
+# What torch's reader raises for files that are cut short, or that somebody has made up.
+BROKEN = (OSError, RuntimeError, UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError)
 SHOWN = 3  # names of a list in a message
 
 
@@ -63,17 +66,27 @@ def read(path: Path, job: Job) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        with strict.regular(path, follow=True) as file:
+            if path.suffix == ".safetensors":
+                return load_file(path)
+            found = torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise job.refusal("model.weights", f"{path} is not there") from error
-    except (OSError, RuntimeError, UnpicklingError, SafetensorError) as error:
-        why = str(error).splitlines()[0]
+    except (*BROKEN, SafetensorError) as error:
+        why = next(iter(str(error).splitlines()), type(error).__name__)
         raise job.refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error
-    if not isinstance(found, dict) or not all(isinstance(tensor, Tensor) for tensor in found.values()):
+    if not isinstance(found, dict) or not all(isinstance(n, str) and plain(tensor) for n, tensor in found.items()):
         raise job.refusal("model.weights", f"{path} holds more than tensors by name: save model.state_dict() alone")
     return found
+
+
+def plain(value: object) -> bool:
+    """Whether it is a tensor of numbers in memory: none that is sparse, quantised, or of a kind with methods of its
+    own."""
+    if type(value) not in (Tensor, nn.Parameter):
+        return False
+    assert isinstance(value, Tensor)
+    return value.layout is torch.strided and value.device.type == "cpu" and not value.is_quantized
 
 
 def some(names: set[str]) -> str:

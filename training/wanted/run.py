@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from training.jobfile import Limit
@@ -87,7 +88,7 @@ class Checkpoint:
     a rank. keep: so many newest ones stay, and one that is being sent. upload: s3://bucket/prefix that gets a copy of
     the last checkpoint, and before that of the newest one whenever the copy before it is there; endpoint: URL of
     another service that speaks S3 (OSS: https://s3.oss-REGION.aliyuncs.com). Credentials are never in a job file: boto3
-    finds them.
+    finds them. key: a file with the key that manifests are signed with; what it has not signed is passed over.
     """
 
     every_steps: Count | None = None
@@ -103,6 +104,7 @@ class Checkpoint:
         ]
         | None
     ) = None
+    key: Path | None = None
 
     def rules(self) -> Mistakes:
         if self.mtbf_hours is not None and self.every_seconds != "auto":

@@ -7,6 +7,7 @@ failure policy" (evictions, preemptions and lost nodes carry the condition Disru
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from infra.plan.plan import StoragePlan
 
 RUNTIME = "gpufleet-torch"
 STORE_PORT = 29400
+STORE_KEY = "store"  # in the job's secret
 RESTARTS = 3
 SHARED_MEMORY = "64Gi"  # a data loader's batches go through /dev/shm, which is 64 MiB unless told (containerd)
 JOB_FOLDER = "/etc/gpufleet"
@@ -49,14 +51,16 @@ def objects(
     name: str,
     text: str,
     arguments: Sequence[str],
+    key: str,
 ) -> Iterator[Object]:
-    """All of a job: its file, the name its pods are found by, and the job itself.
+    """All of a job: its file, the key of its rendezvous store, the name its pods are found by, and the job itself.
 
     arguments: of the launcher, in which the kubelet would put variables for $(NAME), but for a doubled $ one (API of
     Kubernetes, Container, `command`).
     """
     space, arguments = tenant.namespace, [argument.replace("$", "$$") for argument in arguments]
     yield of("v1", "ConfigMap", name, space) | {"data": {"job.toml": text}}
+    yield of("v1", "Secret", name, space) | {"data": {STORE_KEY: b64encode(key.encode()).decode()}}
     match tenant.form:
         case "job":
             service = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JOB_LABEL: name}}
@@ -69,7 +73,7 @@ def objects(
             spec = {"failurePolicy": FAILURE, "replicatedJobs": [{"name": "node", "replicas": 1, "template": template}]}
             yield _queued(of("jobset.x-k8s.io/v1alpha2", "JobSet", name, space)) | {"spec": spec}
         case "trainjob":
-            container = _container(group, storage, tenant.image, arguments, store=f"{name}-node-0-0.{name}")
+            container = _container(group, storage, tenant.image, name, arguments, store=f"{name}-node-0-0.{name}")
             trainer = {key: container[key] for key in ("image", "command", "env")} | {
                 "numNodes": group.count,
                 "numProcPerNode": group.gpus_per_node,
@@ -139,7 +143,7 @@ def _job(
             "nodeSelector": dict(group.labels),
             "tolerations": tolerations(group),
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-            "containers": [_container(group, storage, image, arguments, store=store)],
+            "containers": [_container(group, storage, image, name, arguments, store=store)],
             "volumes": [*_volumes(storage), *([{"name": "job", "configMap": {"name": name}}] if store else [])],
         },
     }
@@ -155,7 +159,7 @@ def _job(
 
 
 def _container(
-    group: PodGroupPlan, storage: Sequence[StoragePlan], image: str, arguments: Sequence[str], *, store: str
+    group: PodGroupPlan, storage: Sequence[StoragePlan], image: str, name: str, arguments: Sequence[str], *, store: str
 ) -> dict[str, Any]:
     script = LAUNCH.format(port=STORE_PORT, folder=JOB_FOLDER, nodes=group.count, gpus=group.gpus_per_node)
     index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -163,6 +167,7 @@ def _container(
         {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "RANK_GROUP", "valueFrom": {"fieldRef": {"fieldPath": index}}},
         {"name": "STORE", "value": store},
+        {"name": "GPUFLEET_STORE_KEY", "valueFrom": {"secretKeyRef": {"name": name, "key": STORE_KEY}}},
     ]
     return {
         "name": "node",

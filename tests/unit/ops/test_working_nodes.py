@@ -57,7 +57,7 @@ def test_the_keeper_of_the_store_is_no_rank_where_others_are() -> None:
 
 
 def test_a_job_of_one_node_needs_no_store() -> None:
-    with rendezvous.store(cluster("dev", store="", dev=1), members=1) as address:
+    with rendezvous.store(cluster("dev", store="", dev=1), members=1, key="") as address:
         assert address == ""
 
 
@@ -72,7 +72,7 @@ def test_a_job_runs_on_the_group_that_is_named() -> None:
 
 @pytest.mark.parametrize(("store", "says"), [("", "do not reach each other"), ("head", "no node of head is up")])
 def test_a_store_that_nobody_can_keep_is_told(store: str, says: str) -> None:
-    with pytest.raises(Failure, match=says), rendezvous.store(cluster("a", "a", store=store, a=1), members=2):
+    with pytest.raises(Failure, match=says), rendezvous.store(cluster("a", "a", store=store, a=1), members=2, key=""):
         pass
 
 

@@ -93,7 +93,7 @@ def test_a_misspelt_value_of_a_chart_is_found() -> None:
 def test_a_submitted_job_keeps_the_policy(root: Path, form: Any) -> None:
     plan = planned(root)
     tenant = replace(plan.tenant, form=form)
-    bodies = objects(tenant, plan.groups[0], plan.storage, "a", "steps = 1\n", [])
+    bodies = objects(tenant, plan.groups[0], plan.storage, "a", "steps = 1\n", [], "key")
 
     rows = [Resource(type=f"kubernetes:{body['apiVersion']}:{body['kind']}", name="a", inputs=body) for body in bodies]
 

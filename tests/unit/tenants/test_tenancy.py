@@ -147,7 +147,7 @@ def test_a_job_names_priorities_that_its_tenant_has(form: Literal["job", "jobset
     tenant = infiniband()
     group = pods("trainer", 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"})
     bodies = [m.body for m in tenant.manifests if m.body["kind"] == "TrainingRuntime"]
-    bodies += objects(replace(tenant, form=form), group, (), "a", "", [])
+    bodies += objects(replace(tenant, form=form), group, (), "a", "", [], "key")
 
     asked = set(re.findall(r'"(?:kueue.x-k8s.io/priority-class|priorityClassName)": "([^"]+)"', json.dumps(bodies)))
 

@@ -155,9 +155,9 @@ class Launchers:
         file.write_text(JOB.format(out=self.folder / out, steps=steps))
         return file
 
-    def store(self) -> tuple[subprocess.Popen[str], str]:
-        """A rendezvous store on loopback and its HOST:PORT."""
-        process = self.python("-m", "training", "store", "--bind", "127.0.0.1")
+    def store(self, address: str = "127.0.0.1") -> tuple[subprocess.Popen[str], str]:
+        """A rendezvous store and its HOST:PORT."""
+        process = self.python("-m", "training", "store", "--bind", address)
         assert process.stdout is not None
         where = json.loads(process.stdout.readline())
         return process, f"{where['address']}:{where['port']}"
@@ -169,7 +169,7 @@ class Launchers:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **environment},
+            env={**os.environ, "XDG_STATE_HOME": str(self.folder), **environment},
         )
         self.started.append(process)
         return process

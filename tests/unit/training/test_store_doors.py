@@ -1,0 +1,322 @@
+"""Who gets to a rendezvous store, with which key, and what of a store's content is believed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stranger import Makes
+from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed.elastic.rendezvous import RendezvousStateError
+from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
+    RendezvousSettings,
+    RendezvousTimeout,
+    _NodeDesc,
+    _RendezvousState,
+)
+
+from training.launch import handshake
+from training.launch.door import WAITING, Door, same_login
+from training.launch.ended import Ended
+from training.launch.hidden import BEHIND, HiddenStore
+from training.launch.key import VARIABLE, new_key, store_key
+from training.launch.node import Endpoint
+from training.launch.rendezvous import SealedState, from_json, to_json
+from training.launch.store import guarded, way_to
+
+KEY = new_key().encode()
+PLACE = "gpufleet.rendezvous.run"
+
+
+@pytest.fixture(scope="module")
+def hidden() -> Iterator[HiddenStore]:
+    store = HiddenStore()
+    yield store
+    store.door.close()
+
+
+@pytest.fixture
+def gate(hidden: HiddenStore) -> Iterator[Door]:
+    door = guarded(hidden, "127.0.0.1", 0, KEY)
+    yield door
+    door.close()
+
+
+def client(port: int) -> TCPStore:
+    return TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=20))
+
+
+def test_a_launcher_with_the_key_reaches_the_store(hidden: HiddenStore, gate: Door) -> None:
+    way = way_to(Endpoint("127.0.0.1", gate.port), KEY)
+
+    client(way.port).set("greeting", "hello")
+
+    assert hidden.store.get("greeting") == b"hello"
+    way.close()
+
+
+def test_a_launcher_with_another_key_is_one_line(gate: Door) -> None:
+    with pytest.raises(Ended) as end:
+        way_to(Endpoint("127.0.0.1", gate.port), new_key().encode())
+    assert end.value.message == f"the rendezvous store at 127.0.0.1:{gate.port} has another key than this launcher"
+
+
+def test_a_proof_is_worth_nothing_elsewhere() -> None:
+    of_store, of_launcher, other = (handshake.nonce() for _ in range(3))
+    proof = handshake.proof(KEY, b"launcher", of_store, of_launcher)
+
+    elsewhere = [(b"launcher", other, of_launcher), (b"launcher", of_store, other), (b"store", of_store, of_launcher)]
+
+    assert proof not in [handshake.proof(KEY, *place) for place in elsewhere]
+
+
+def test_a_false_store_is_found_out() -> None:
+    """It has no key: it can only hand back what it is given."""
+
+    async def echo(connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(connection, handshake.HELLO + handshake.nonce() + b"\n")
+        line = await handshake.exactly(connection, 2 * handshake.HEX + 2)
+        await loop.sock_sendall(connection, line[-handshake.HEX - 1 :])
+        await asyncio.sleep(60)
+
+    async def nowhere(first: bytes) -> socket.socket:
+        raise OSError
+
+    false = Door(socket.create_server(("127.0.0.1", 0)), echo, nowhere)
+    with pytest.raises(Ended) as end:
+        way_to(Endpoint("127.0.0.1", false.port), KEY)
+    assert "has another key" in end.value.message
+    false.close()
+
+
+def test_the_store_reads_no_more_than_a_line_of_a_stranger(gate: Door) -> None:
+    with socket.create_connection(("127.0.0.1", gate.port), 10) as stranger:
+        stranger.recv(4096)
+        stranger.sendall(b"x" * (2 * handshake.HEX + 2) + b"y" * 10)
+        with pytest.raises(ConnectionResetError):  # closed with bytes unread
+            stranger.recv(4096)
+
+
+def test_those_who_say_nothing_keep_nobody_out(hidden: HiddenStore, gate: Door) -> None:
+    silent = [socket.create_connection(("127.0.0.1", gate.port), 10) for _ in range(WAITING + 50)]
+
+    way = way_to(Endpoint("127.0.0.1", gate.port), KEY)
+
+    assert client(way.port).add("count", 1) == 1
+    way.close()
+    for connection in silent:
+        connection.close()
+
+
+def test_the_time_to_say_something_ends(monkeypatch: pytest.MonkeyPatch, gate: Door) -> None:
+    monkeypatch.setattr(handshake, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", gate.port), 10) as silent:
+        assert silent.recv(4096).startswith(handshake.HELLO)
+        assert silent.recv(4096) == b""
+
+
+@pytest.mark.parametrize("login", [pytest.param(65534, marks=pytest.mark.skipif(os.geteuid() != 0, reason="root"))])
+def test_the_door_on_this_computer_opens_for_one_login_alone(hidden: HiddenStore, login: int) -> None:
+    assert heard(hidden.port, os.getuid()) == "b''"  # let in: the store waits for more
+    assert heard(hidden.port, login) == "ConnectionResetError"
+
+
+def test_a_connection_that_its_process_has_left_is_nobodys() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        socket.create_connection(listener.getsockname()).close()
+        left, _ = listener.accept()
+        with left, pytest.raises(PermissionError):
+            asyncio.run(same_login(left))
+
+
+def test_the_store_behind_the_door_takes_no_connection(hidden: HiddenStore) -> None:
+    with pytest.raises(TimeoutError):
+        socket.create_connection((BEHIND, hidden.port), 0.5)
+
+
+def heard(port: int, login: int) -> str:
+    """What a process of this login hears in half a second after half a word of TCPStore's protocol."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setgroups([])
+        os.setuid(login)
+        try:
+            with socket.create_connection(("127.0.0.1", port), 5) as connection:
+                connection.settimeout(0.5)
+                connection.sendall(b"\0")
+                said = repr(connection.recv(1))
+        except TimeoutError:
+            said = "b''"
+        except OSError as error:
+            said = type(error).__name__
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as pipe:
+        return pipe.read()
+
+
+def settings(run: str = "run") -> RendezvousSettings:
+    return RendezvousSettings(run, 1, 2, RendezvousTimeout(), timedelta(seconds=5), 3)
+
+
+@pytest.fixture
+def empty(hidden: HiddenStore) -> TCPStore:
+    hidden.store.delete_key(PLACE)
+    return hidden.store
+
+
+def test_a_state_comes_back_as_it_was() -> None:
+    state, nodes = _RendezvousState(), [_NodeDesc("10.0.0.1", 17, 0), _NodeDesc("10.0.0.2", 18, 1)]
+    state.round, state.complete, state.deadline = 3, True, datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+    state.participants = {nodes[0]: 0}
+    state.wait_list, state.redundancy_list = {nodes[1]}, {nodes[0]}
+    state.last_heartbeats = {nodes[1]: datetime(2026, 1, 2, tzinfo=UTC)}
+
+    again = from_json(json.loads(json.dumps(to_json(state))))
+
+    assert vars(again) == vars(state)
+
+
+def test_launchers_of_one_run_see_each_others_changes(empty: TCPStore) -> None:
+    one, other = (SealedState(empty, KEY, settings()) for _ in range(2))
+    one.state.closed = True
+    one.mark_dirty()
+
+    assert one.sync() is True
+    other.mark_dirty()
+    assert other.sync() is False  # the other was faster
+    assert other.state.closed
+
+
+PLANTED: dict[str, Callable[[Path], bytes]] = {
+    "pickle": lambda marker: pickle.dumps(Makes(str(marker))),
+    "unsealed": lambda _: json.dumps(to_json(_RendezvousState())).encode(),
+    "another key": lambda _: sealed_by(new_key().encode(), "run"),
+    "another run": lambda _: sealed_by(KEY, "other"),
+    "nothing": lambda _: b"",
+    "deep": lambda _: b"0" * 64 + b" " + b"[" * 100_000,
+    "long": lambda _: b"0" * 64 + b" " + b"[" * 2**21,
+}
+
+
+def sealed_by(key: bytes, run: str) -> bytes:
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    return SealedState(store, key, settings(run))._sealed(_RendezvousState()).encode()
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_state_that_no_launcher_of_the_run_wrote_is_refused(empty: TCPStore, tmp_path: Path, what: str) -> None:
+    state = SealedState(empty, KEY, settings())
+    empty.set(PLACE, PLANTED[what](tmp_path / "was here"))  # pyright: ignore[reportArgumentType]: bytes, too
+
+    with pytest.raises(RendezvousStateError, match="not one that a launcher of this run wrote"):
+        state.sync()
+    assert not (tmp_path / "was here").exists()
+
+
+def test_a_state_of_an_earlier_round_is_refused(empty: TCPStore) -> None:
+    state = SealedState(empty, KEY, settings())
+    old = empty.get(PLACE)
+    state.state.round = 4
+    state.mark_dirty()
+    assert state.sync()
+
+    empty.set(PLACE, old)  # pyright: ignore[reportArgumentType]: bytes, too
+    state._last_sync_time = -1
+
+    with pytest.raises(RendezvousStateError, match="round 0 came after round 4"):
+        state.sync()
+
+
+def keyed(make: bool = False, source: str | None = None) -> bytes:
+    return store_key(source, make=make)
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the key of this login is by default."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return tmp_path / "gpufleet" / "store.key"
+
+
+def test_a_store_makes_the_key_that_launchers_of_its_login_find(own_state: Path) -> None:
+    made = keyed(make=True)
+
+    assert made == keyed() == keyed(make=True) == keyed(source=str(own_state))
+    assert len(made) == 64
+    assert own_state.stat().st_mode & 0o777 == 0o600
+    assert [*own_state.parent.iterdir()] == [own_state]
+
+
+def test_a_launcher_without_a_key_is_told_which_file_to_copy(own_state: Path) -> None:
+    with pytest.raises(Ended) as end:
+        keyed()
+    assert f"{own_state} does not exist; copy it" in end.value.message
+
+
+def test_the_key_in_the_environment_is_not_passed_on(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, KEY.decode())
+
+    assert keyed() == KEY
+    assert VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize("rest", [b"", b"what comes next"])
+def test_only_the_key_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch, rest: bytes) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, KEY + b"\n" + rest)
+    os.close(writer)
+    monkeypatch.setattr("training.launch.key.STDIN", reader)
+
+    assert keyed(source="-") == KEY
+    assert os.read(reader, 100) == rest
+    os.close(reader)
+
+
+def readable(file: Path) -> None:
+    file.write_bytes(KEY)
+    file.chmod(0o644)
+
+
+def link(file: Path) -> None:
+    target = file.with_name("target")
+    target.write_bytes(KEY)
+    target.chmod(0o600)
+    file.symlink_to(target)
+
+
+def short(file: Path) -> None:
+    file.touch(0o600)
+    file.write_text("secret")
+
+
+BAD_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "readable": (readable, "others can read"),
+    "link": (link, "cannot use the store's key"),
+    "pipe": (partial(os.mkfifo, mode=0o600), "must be a file of this login"),
+    "folder": (Path.mkdir, "must be a file of this login"),
+    "short": (short, "must hold a key"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_a_file_that_keeps_no_secret_is_refused(tmp_path: Path, what: str) -> None:
+    make, says = BAD_FILES[what]
+    make(tmp_path / "key")
+
+    with pytest.raises(Ended) as end:
+        keyed(source=str(tmp_path / "key"))
+    assert says in end.value.message
