@@ -18,6 +18,11 @@ from ops.runs import Run
 from training import atomic, config
 
 PREEMPTED = 75
+NO_LOGIN, NOT_WRITABLE = 3, 4  # exit codes of `_ship`'s line on a node
+FETCH_BYTES, FETCH_SECONDS = 512 << 20, 300
+MAKE_FOLDER = 'mkdir -p -- "$0" && test -w "$0"'
+# A job writes its results itself: what is no file, has no end or never answers is not waited for.
+READ_FILE = f'test -f "$0" && exec timeout {FETCH_SECONDS} head -c {FETCH_BYTES + 1} -- "$0"'
 
 
 @dataclass(frozen=True)
@@ -142,10 +147,21 @@ def _checked(job: str, overrides: list[str]) -> str:
 
 
 def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
-    """Puts the job file on a node, whole or not at all; returns its path there."""
-    path = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml")
+    """Puts the job file on a node, whole or not at all, where the job may read it; returns its path there.
+
+    Makes the run's folder, as the login of jobs: a run of an earlier version may belong to another one.
+    """
+    path, out = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml"), _out(told, node, run)
     folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
-    answer = nodes.run(told, node, f"mkdir -p {folder} && cat > {aside} && mv {aside} {final}", text)
+    login = f"test -x {nodes.AS_JOB} || exit {NO_LOGIN}; " if node.prefix == "/" else ""
+    made = f"{nodes.as_job(node, ['sh', '-c', MAKE_FOLDER, out])} < /dev/null || exit {NOT_WRITABLE}; "
+    placed = f"umask 027 && mkdir -p {folder} && cat > {aside} && mv {aside} {final}"
+    answer = nodes.run(told, node, login + made + placed, text)
+    if answer.returncode == NO_LOGIN:
+        raise Failure(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
+    if answer.returncode == NOT_WRITABLE:
+        said = answer.stderr.strip() or f"{out} belongs to another login"
+        raise Failure(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
     if answer.returncode:
         raise Failure(f"{node.name} cannot take the job file: {answer.stderr.strip()}")
     return path
@@ -172,9 +188,15 @@ def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrid
 
 
 def _fetch(told: Handover, node: Node, run: Run) -> None:
-    """Brings the run's metrics and result to this computer; the result last, since it is what makes a run finished."""
+    """Brings the run's metrics and result to this computer; the result last, since it is what makes a run finished.
+
+    Read as the login of jobs: a link in their place leads to no file that a job could not read itself.
+    """
     for name in ("metrics.jsonl", "result.json"):
-        answer = nodes.run(told, node, f"cat {shlex.quote(f'{_out(told, node, run)}/{name}')}")
+        file = f"{_out(told, node, run)}/{name}"
+        answer = nodes.run(told, node, nodes.as_job(node, ["sh", "-c", READ_FILE, file]))
         if answer.returncode:
-            raise Failure(f"{node.name} does not give up {name}: {answer.stderr.strip()}")
+            raise Failure(f"cannot fetch {file} from {node.name}: {answer.stderr.strip() or 'it is no file'}")
+        if len(answer.stdout) > FETCH_BYTES:
+            raise Failure(f"cannot fetch {file} from {node.name}: it is larger than {FETCH_BYTES >> 20} MiB")
         atomic.write(run.folder / name, answer.stdout.encode())

@@ -96,14 +96,20 @@ def test_new_keys_do_not_follow_the_links_of_a_machine_to_files_of_this_computer
 ) -> None:
     victim, keys = tmp_path / "authorized_keys", "/home/ops/.ssh/authorized_keys"
     victim.write_text("the host's own\n")
-    before = victim.stat()
+    about = victim.stat()
     ssh(pulumi, "node-1", f"rm {keys} && ln -s {victim} {keys}")
     describe(pulumi, network, count=2, public_key=NEW_KEY)
 
     pulumi.up(STACK)
 
+    now = victim.stat()
+    assert (now.st_ino, now.st_mode, now.st_uid, now.st_mtime_ns) == (
+        about.st_ino,
+        about.st_mode,
+        about.st_uid,
+        about.st_mtime_ns,
+    )
     assert victim.read_text() == "the host's own\n"
-    assert victim.stat() == before
     assert NEW_KEY in ssh(pulumi, "node-1", f"cat {keys}").splitlines()
 
 
