@@ -46,7 +46,9 @@ def steps(wanted):
     yield f"folder {state}", lambda: is_folder(state, ROOT, ROOT, 0o755), lambda: take_over(state)
     operator = pwd.getpwnam(wanted["operator"]).pw_uid
     yield folder_step(state / "jobs", operator, uid, 0o2750)
-    for above in [state, *(Path(path) for path in wanted["storage"] if Path(path).is_dir())]:
+    stored = [Path(path) for path in wanted["storage"] if Path(path).is_dir()]
+    mounted = [Path(path) for path in wanted["mounted"] if Path(path, "runs").is_dir()]  # jobs make it there themselves
+    for above in (state, *stored, *mounted):
         yield runs_step(above / "runs", uid, operator)
     yield file_step(AS_JOB, wanted["as_job"], 0o755)
     if wanted["hide"]:
@@ -70,8 +72,8 @@ def refuse(wanted):
     if more:
         sys.exit(f"login: {name} is in {', '.join(sorted(more))}: take it out (`gpasswd -d {name} GROUP`)")
     with suppress(FileNotFoundError):  # no sudo, no rules of it
-        rules = run("sudo", "-n", "-l", "-U", name)
-        if "not allowed to run sudo" not in rules:
+        answer = started("sudo", "-n", "-l", "-U", name)
+        if "not allowed to run sudo" not in answer.stdout + answer.stderr:
             sys.exit(f"login: {name} may use sudo: take it out of /etc/sudoers and /etc/sudoers.d")
 
 
@@ -249,8 +251,12 @@ def give(folder, uid, gid, mode):
     os.fchmod(folder, mode)
 
 
+def started(*command):
+    return subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False)
+
+
 def run(*command):
-    answer = subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False)
+    answer = started(*command)
     if answer.returncode:
         words = (answer.stderr + answer.stdout).strip().splitlines() or [f"exit code {answer.returncode}"]
         sys.exit(f"`{' '.join(command)}`: {words[0]}")
