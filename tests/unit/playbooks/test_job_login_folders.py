@@ -52,6 +52,19 @@ def test_runs_of_the_operator_change_hands_to_the_last_file(settle: dict[str, An
     assert runs.stat().st_mode & 0o7777 == 0o750
 
 
+@pytest.mark.parametrize("owner", [None, 0, OPERATOR])
+def test_a_folder_that_is_missing_or_empty_becomes_that_of_jobs(
+    settle: dict[str, Any], tmp_path: Path, owner: int | None
+) -> None:
+    runs = tmp_path / "runs"
+    if owner is not None:
+        owned(runs, owner)
+
+    make(settle, runs)
+
+    assert uid(runs) == JOB
+
+
 @pytest.mark.parametrize("kind", ["link to a file", "link to a folder", "hard link", "pipe", "device", "of another"])
 def test_what_may_lead_elsewhere_keeps_its_owner(settle: dict[str, Any], tmp_path: Path, kind: str) -> None:
     runs, outside = owned(tmp_path / "runs", OPERATOR), owned(tmp_path / "outside", OPERATOR)

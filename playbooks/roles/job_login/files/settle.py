@@ -128,11 +128,11 @@ def runs_step(path, uid, operator):
                 if owner == operator and not fresh:
                     require_idle(operator)
                     hand_over(runs, operator, uid)
-                elif owner != uid and not (owner == ROOT and fresh):
+                elif owner not in (uid, operator) and not (owner == ROOT and fresh):
                     sys.exit(f"{path}: belongs to the login {owner}: give it to {uid}, or move it away")
                 give(runs, uid, uid, 0o750)
-        except PermissionError as error:
-            sys.exit(f"{path}: {error.strerror}, not even for root: make it where it is stored, owned by {uid}:{uid}")
+        except OSError as error:
+            sys.exit(f"{path}: {error.strerror}, even as root: make it where it is stored, owned by {uid}:{uid}")
 
     return f"folder {path}", lambda: is_folder(path, uid, uid, 0o750), make
 
