@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import socket
 import subprocess
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
@@ -13,6 +14,7 @@ from infra.printable import one_line
 from ops import command, untrusted
 from ops.untrusted import REPORT_BYTES, Report, Unreadable
 
+AS_JOB = "/usr/local/lib/gpufleet/as-job"  # of the role job_login: root starts a program as the login of jobs
 LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
 CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
 LINE_SECONDS = 60.0  # for a shell line from its connection to its end
@@ -43,6 +45,17 @@ class NodeState:
 def under(node: Node, path: str) -> str:
     """A system path as this node has it: below its own folder where an unprivileged login cannot write `/`."""
     return node.prefix.rstrip("/") + path
+
+
+def as_job(node: Node, words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """The shell line that runs a program as the login of jobs, in its home.
+
+    On a machine that is a login without rights; a node that is only a process has none but the one it is reached by.
+    environment: what the program finds in its own; a value is a word of the shell, as `shlex.quote` makes it.
+    """
+    settings = " ".join(f"{name}={value}" for name, value in (environment or {}).items())
+    started = f"sudo -n env {settings} {AS_JOB}" if node.prefix == "/" else f"env {settings}"
+    return f"{started} {shlex.join(words)}"
 
 
 def ssh(handover: Handover, node: Node, remote: str) -> list[str]:

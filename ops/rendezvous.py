@@ -74,10 +74,10 @@ def _command(told: Handover) -> list[str]:
 
 
 def python(told: Handover, node: Node, words: list[str], variables: Mapping[str, str] | None = None) -> str:
-    """The shell line that runs the training package on a node, the one that is current now as long as it runs.
+    """The shell line that runs the training package on a node as the login of jobs; its version stays that of now.
 
     variables: of its environment.
     """
-    settings = [f"{name}={value}" for name, value in (variables or {}).items()]
-    package = f"readlink -f {shlex.quote(nodes.under(node, '/opt/gpufleet/current'))}"
-    return f'PYTHONPATH="$({package})" exec env {shlex.join([*settings, told.environment.python, *words])}'
+    package = f'"$(readlink -f {shlex.quote(nodes.under(node, "/opt/gpufleet/current"))})"'
+    quoted = {name: shlex.quote(value) for name, value in (variables or {}).items()}
+    return f"exec {nodes.as_job(node, [told.environment.python, *words], {'PYTHONPATH': package, **quoted})}"

@@ -20,7 +20,10 @@ from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
 from training import atomic, config
 
 PREEMPTED = 75
+NO_LOGIN, NOT_WRITABLE = 3, 4  # exit codes of `_ship`'s line on a node
 FETCH_SECONDS = 600.0  # for a run's metrics, by a slow link
+MAKE_FOLDER = 'mkdir -p -- "$0" && test -w "$0"'
+READ_END = 'test -f "$0" && exec tail -c "$1" -- "$0"'  # a job writes its results itself: a pipe has no end
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,21 @@ def _checked(job: str, overrides: list[str]) -> str:
 
 
 def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
-    """Puts the job file on a node, whole or not at all; returns its path there."""
-    path = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml")
+    """Puts the job file on a node, whole or not at all, where the job may read it; returns its path there.
+
+    Makes the run's folder, as the login of jobs: a run of an earlier version may belong to another one.
+    """
+    path, out = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml"), _out(told, node, run)
     folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
-    answer = nodes.run(told, node, f"mkdir -p {folder} && cat > {aside} && mv {aside} {final}", text)
+    login = f"test -x {nodes.AS_JOB} || exit {NO_LOGIN}; " if node.prefix == "/" else ""
+    made = f"{nodes.as_job(node, ['sh', '-c', MAKE_FOLDER, out])} < /dev/null || exit {NOT_WRITABLE}; "
+    placed = f"umask 027 && mkdir -p {folder} && cat > {aside} && mv {aside} {final}"
+    answer = nodes.run(told, node, login + made + placed, text)
+    if answer.returncode == NO_LOGIN:
+        raise Failure(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
+    if answer.returncode == NOT_WRITABLE:
+        said = answer.stderr.strip() or f"{out} belongs to another login"
+        raise Failure(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
     if answer.returncode:
         raise Failure(f"{node.name} cannot take the job file: {nodes.last_line(answer.stderr)}")
     return path
@@ -195,9 +209,11 @@ def _fetch(told: Handover, node: Node, run: Run) -> dict[str, Any]:
 
 
 def _read(told: Handover, node: Node, run: Run, name: str, most: int) -> bytes:
-    """The end of a file in the run's folder on a node. Raises Failure."""
-    line = f"tail -c {most} -- {shlex.quote(f'{_out(told, node, run)}/{name}')}"
+    """The end of a file in the run's folder on a node, read as the login of jobs: a link in its place leads to no file
+    that a job could not read itself. Raises Failure."""
+    file = f"{_out(told, node, run)}/{name}"
+    line = nodes.as_job(node, ["sh", "-c", READ_END, file, str(most)])
     answer = nodes.run(told, node, line, seconds=FETCH_SECONDS, most=most)
     if answer.returncode:
-        raise Failure(f"cannot fetch {name} from {node.name}: {nodes.last_line(answer.stderr)}")
+        raise Failure(f"cannot fetch {file} from {node.name}: {nodes.last_line(answer.stderr) or 'it is no file'}")
     return answer.stdout.encode()

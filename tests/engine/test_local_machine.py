@@ -23,6 +23,7 @@ pytestmark = [
 ]
 
 STACK = "machines"
+NEW_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def told(pulumi: EngineRunner, network: str) -> dict[str, Any]:
     return pulumi.cluster(STACK)
 
 
-def describe(pulumi: EngineRunner, network: str, count: int) -> None:
+def describe(pulumi: EngineRunner, network: str, count: int, **access: str) -> None:
     pulumi.write(
         STACK,
         cloud="local",
@@ -46,6 +47,7 @@ def describe(pulumi: EngineRunner, network: str, count: int) -> None:
         network={"cidr": network},
         nodes=[{"name": "node", "count": count}],
         storage=[{"name": "data", "kind": "folder", "mount": "/data"}],
+        **({"access": access} if access else {}),
     )
 
 
@@ -86,6 +88,29 @@ def test_storage_is_shared_by_all_machines(pulumi: EngineRunner) -> None:
     ssh(pulumi, "node-1", "echo kept > /data/file")
 
     assert ssh(pulumi, "node-2", "cat /data/file") == "kept"
+
+
+@pytest.mark.usefixtures("told")
+def test_new_keys_do_not_follow_the_links_of_a_machine_to_files_of_this_computer(
+    pulumi: EngineRunner, network: str, tmp_path: Path
+) -> None:
+    victim, keys = tmp_path / "authorized_keys", "/home/ops/.ssh/authorized_keys"
+    victim.write_text("the host's own\n")
+    about = victim.stat()
+    ssh(pulumi, "node-1", f"rm {keys} && ln -s {victim} {keys}")
+    describe(pulumi, network, count=2, public_key=NEW_KEY)
+
+    pulumi.up(STACK)
+
+    now = victim.stat()
+    assert (now.st_ino, now.st_mode, now.st_uid, now.st_mtime_ns) == (
+        about.st_ino,
+        about.st_mode,
+        about.st_uid,
+        about.st_mtime_ns,
+    )
+    assert victim.read_text() == "the host's own\n"
+    assert NEW_KEY in ssh(pulumi, "node-1", f"cat {keys}").splitlines()
 
 
 @pytest.mark.usefixtures("told")

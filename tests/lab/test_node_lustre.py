@@ -10,7 +10,6 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
-from infra.clouds.local.site import MACHINE_USER
 from infra.handover import Storage
 
 pytestmark = pytest.mark.drill
@@ -45,7 +44,7 @@ def test_it_is_mounted_with_its_options_and_jobs_may_write(node: GpuMachine) -> 
     node.run("mountpoint --quiet /files && mountpoint --quiet /data")
 
     assert "relatime,flock" in (node.root / "var/lib/standin/content/abcdefgh.options").read_text()
-    assert node.run("stat -c %U /files") == MACHINE_USER
+    assert node.run("stat -c %U /files") == "gpufleet-job"
 
 
 def test_a_second_run_changes_nothing(node: GpuMachine) -> None:

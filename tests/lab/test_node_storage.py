@@ -75,7 +75,7 @@ def test_everything_is_mounted_with_its_options(node: GpuMachine) -> None:
     for path in ("/scratch", "/kept", "/data", "/srv/all-runs", "/more"):
         node.run(f"mountpoint --quiet {path}")
     said = {name: (node.root / f"var/lib/standin/content/{name}.options").read_text() for name in "abc"}
-    assert {"allow-delete", "uid=1000", "cache=/var/cache/gpufleet-mounts/data"} <= set(said["a"].split(","))
+    assert {"allow-delete", "uid=857", "cache=/var/cache/gpufleet-mounts/data"} <= set(said["a"].split(","))
     assert {"max-cache-size=20480", "metadata-ttl=minimal"} <= set(said["a"].split(","))
     assert {"vfs_cache_mode=full", "cache_dir=/var/cache/gpufleet-mounts/runs"} <= set(said["b"].split(","))
     assert "vfs_cache_max_size=20480M" in said["b"].split(",")

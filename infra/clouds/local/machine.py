@@ -11,9 +11,9 @@ import shutil
 import subprocess
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from infra.clouds.local import base, processes, site, sweep, wire
+from infra.clouds.local import base, processes, site, sweep, tree, wire
 from infra.clouds.local.failure import LocalError, run
 from infra.clouds.local.process import LIMITS, answers, sshd_options, wait_for_server
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
@@ -83,11 +83,9 @@ def create(spec: NodeSpec) -> None:
 
 
 def authorize(spec: NodeSpec) -> None:
-    """Says who may log in; holds for the next login."""
-    file = spec.folder / "disk" / "root" / "home" / MACHINE_USER / ".ssh" / "authorized_keys"
-    file.write_text(spec.keys)
-    file.chmod(0o600)
-    os.chown(file, MACHINE_UID, MACHINE_UID)
+    """Says who may log in; holds for the next login. The machine may be running: its tree is walked as hostile."""
+    keys = f"home/{MACHINE_USER}/.ssh/authorized_keys"
+    tree.write(spec.folder / "disk" / "root", keys, spec.keys, 0o600, MACHINE_UID)
 
 
 def add_login(root: Path, user: str, uid: int) -> None:
@@ -99,7 +97,7 @@ def add_login(root: Path, user: str, uid: int) -> None:
     ):
         with (root / "etc" / file).open("a") as table:
             table.write(line)
-    _write(root / "etc/sudoers.d" / user, f"{user} ALL=(ALL) NOPASSWD:ALL\n", 0o440)
+    tree.write(root, f"etc/sudoers.d/{user}", f"{user} ALL=(ALL) NOPASSWD:ALL\n", 0o440)
     for folder in (root / "home" / user, root / "home" / user / ".ssh"):
         folder.mkdir(mode=0o700)
         os.chown(folder, uid, uid)
@@ -133,15 +131,17 @@ def _disk(spec: NodeSpec, lower: Path) -> Path:
 def _furnish(spec: NodeSpec, root: Path) -> None:
     """A cloud-like image: a login with a key and sudo, its own host key and machine id, no way to the outside."""
     assert spec.machine
-    _write(root / "etc/hostname", f"{spec.name}\n")
-    _write(root / "etc/hosts", f"127.0.0.1 localhost\n{spec.address} {spec.name}\n{spec.machine['gateway']} control\n")
-    _write(root / "etc/machine-id", f"{uuid.uuid4().hex}\n")
-    _write(root / "etc/resolv.conf", "")
-    _write(root / "etc/apt/sources.list", "")
+    tree.write(root, "etc/hostname", f"{spec.name}\n")
+    hosts = f"127.0.0.1 localhost\n{spec.address} {spec.name}\n{spec.machine['gateway']} control\n"
+    tree.write(root, "etc/hosts", hosts)
+    tree.write(root, "etc/machine-id", f"{uuid.uuid4().hex}\n")
+    tree.write(root, "etc/resolv.conf", "")
+    tree.write(root, "etc/apt/sources.list", "")
     server = SSHD.format(port=spec.port, limits=LIMITS) + sshd_options(root / "usr/sbin/sshd")
-    _write(root / "etc/ssh/sshd_config.d/gpufleet.conf", server)
+    tree.write(root, "etc/ssh/sshd_config.d/gpufleet.conf", server)
     for part, mode in (("host_key", 0o600), ("host_key.pub", 0o644)):
-        _write(root / "etc/ssh" / part.replace("host", "ssh_host_ed25519"), (spec.service / part).read_text(), mode)
+        name = part.replace("host", "ssh_host_ed25519")
+        tree.write(root, f"etc/ssh/{name}", (spec.service / part).read_text(), mode)
     add_login(root, MACHINE_USER, MACHINE_UID)
     authorize(spec)
 
@@ -164,9 +164,8 @@ def _open_the_way(root: Path, shared: dict[Path, Path]) -> None:
     """The folders above a shared one are closed to others in some places (/root): here they must let `ops` through."""
     for inside in shared:
         for parent in reversed(inside.parents):
-            there = root / parent.relative_to("/")
-            there.mkdir(exist_ok=True)
-            there.chmod(there.stat().st_mode | 0o111)
+            with tree.folder(root, PurePosixPath(parent).relative_to("/")) as there:
+                os.fchmod(there, os.fstat(there).st_mode & 0o7777 | 0o111)
 
 
 def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path]) -> subprocess.Popen[bytes]:
@@ -218,10 +217,3 @@ def _finished(spec: NodeSpec) -> None:
     state, *failed = answer.stdout.splitlines() or [answer.stderr.strip() or "silent"]
     if state != "running":
         raise LocalError(f"{spec.name} has booted, but is {state}: {'; '.join(failed)}")
-
-
-def _write(file: Path, text: str, mode: int = 0o644) -> None:
-    file.unlink(missing_ok=True)  # it may be a link out of the tree
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    file.chmod(mode)

@@ -102,7 +102,7 @@ def prepare(spec: NodeSpec) -> None:
             shared = spec.site / "storage" / name
             shared.mkdir(parents=True, exist_ok=True)
             if spec.machine:
-                os.chown(shared, MACHINE_UID, MACHINE_UID)
+                os.chown(shared, MACHINE_UID, MACHINE_UID, follow_symlinks=False)
 
 
 def register(spec: NodeSpec) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def said(tmp_path: Path) -> list[str]:
     python, engine = tmp_path / "python", tmp_path / "docker"
     text = jinja2.Template(TEMPLATE.read_text()).render(
         python_environment_image=IMAGE,
+        python_environment_owner="nobody",
         python_environment_options=[*NAMED, "--volume=/data:/data"],
     )
     python.write_text(text)
@@ -38,6 +40,22 @@ def said(tmp_path: Path) -> list[str]:
 def test_the_command_runs_in_the_image_word_by_word(said: list[str]) -> None:
     assert said[said.index(IMAGE) :][:5] == [IMAGE, "python", "-m", "training", "a b"]
     assert {*NAMED, "--volume=/data:/data", "--network=host", "--init"} <= set(said)
+
+
+def test_a_container_that_root_starts_runs_as_the_login_of_jobs_and_can_become_nobody_else(said: list[str]) -> None:
+    nobody = pwd.getpwnam("nobody")
+
+    assert {f"--user={nobody.pw_uid}:{nobody.pw_gid}", "--cap-drop=ALL", "--security-opt=no-new-privileges"} <= set(
+        said
+    )
+    assert said.index("--cap-drop=ALL") < said.index(IMAGE)
+
+
+def test_no_login_of_jobs_is_in_the_group_of_the_container_engine() -> None:
+    tasks = "".join(file.read_text() for file in ROLE.parent.glob("*/tasks/*.yml"))
+
+    assert "groups: [docker]" not in tasks
+    assert "append: true" not in tasks
 
 
 def test_jobs_are_given_gpus_in_the_way_that_verify_proves() -> None:

@@ -1,0 +1,121 @@
+"""How `gpufleet train` starts programs on nodes: as the login of jobs on machines, as itself on process nodes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from infra.handover import Access, Environment, Group, Handover, Node, Store
+from ops import nodes, rendezvous, train
+from ops.failure import Failure
+from ops.runs import Run
+
+
+def cluster(prefix: str) -> tuple[Handover, Node]:
+    node = Node(name="n-1", group="g", address="127.0.0.1", port=22, host_key="ssh-ed25519 A", prefix=prefix)
+    told = Handover(
+        stack="x",
+        cloud="local",
+        region=None,
+        access=Access(user="ops", key_file="/k", known_hosts_file="/h"),
+        nodes=(node,),
+        groups=(Group(name="g", count=1, gpu=None, gpus_per_node=0, fabric="none"),),
+        storage=(),
+        store=Store(host="control", address="127.0.0.1"),
+        environment=Environment(python="/opt/gpufleet/venv/bin/python"),
+    )
+    return told, node
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    (tmp_path / "place").write_text("a-1-0000")
+    return Run(tmp_path)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This computer answers for every node."""
+    monkeypatch.setattr(nodes, "ssh", lambda _handover, _node, remote: ["sh", "-c", remote])
+
+
+def test_on_a_machine_root_starts_the_launcher_as_the_login_of_jobs() -> None:
+    line = rendezvous.python(*cluster("/"), ["-m", "training", "launch", "a b.toml"], {"NCCL_IB_HCA": "=mlx5_0; id"})
+
+    assert line == (
+        "exec sudo -n env PYTHONPATH=\"$(readlink -f /opt/gpufleet/current)\" NCCL_IB_HCA='=mlx5_0; id' "
+        "/usr/local/lib/gpufleet/as-job /opt/gpufleet/venv/bin/python -m training launch 'a b.toml'"
+    )
+
+
+def test_a_node_that_is_only_a_process_starts_it_as_itself() -> None:
+    line = rendezvous.python(*cluster("/site/n-1"), ["-m", "training"])
+
+    assert line.startswith('exec env PYTHONPATH="$(readlink -f /site/n-1/opt/gpufleet/current)" /opt/')
+
+
+@pytest.mark.usefixtures("here")
+def test_a_machine_of_an_earlier_version_is_told_with_the_way_on(run: Run) -> None:
+    with pytest.raises(Failure, match=r"^n-1 has no login for jobs yet: `gpufleet up x` makes it$"):
+        train._ship(*cluster("/"), run, "steps = 1")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_job_file_is_placed_whole_and_not_for_everybody(run: Run, tmp_path: Path) -> None:
+    file = Path(train._ship(*cluster(str(tmp_path)), run, "steps = 1"))
+
+    assert file.read_text() == "steps = 1"
+    assert file.stat().st_mode & 0o007 == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_the_login_of_jobs_cannot_write_is_refused_before_the_job_starts(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "var/lib/gpufleet").mkdir(parents=True)
+    (tmp_path / "var/lib/gpufleet/runs").write_text("no folder")
+
+    with pytest.raises(Failure, match=r"^n-1: the login of jobs cannot write: .*: give it that folder"):
+        train._ship(*cluster(str(tmp_path)), run, "steps = 1")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("planted", ["pipe", "device", "folder", "nothing"])
+def test_what_is_no_file_is_not_fetched_and_not_waited_for(run: Run, tmp_path: Path, planted: str) -> None:
+    out = tmp_path / "var/lib/gpufleet/runs/a-1-0000"
+    out.mkdir(parents=True)
+    file = out / "metrics.jsonl"
+    if planted == "pipe":
+        subprocess.run(["mkfifo", file], check=True)
+    elif planted == "device":
+        file.symlink_to("/dev/zero")
+    elif planted == "folder":
+        file.mkdir()
+
+    with pytest.raises(Failure, match=f"^cannot fetch {file} from n-1: it is no file$"):
+        train._fetch(*cluster(str(tmp_path)), run)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_result_without_end_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "var/lib/gpufleet/runs/a-1-0000"
+    out.mkdir(parents=True)
+    (out / "metrics.jsonl").write_text("x" * 2 * (1 << 20))
+    monkeypatch.setattr(train, "FETCH_BYTES", 1 << 20)
+
+    with pytest.raises(Failure, match=r"it is larger than 1 MiB$"):
+        train._fetch(*cluster(str(tmp_path)), run)
+
+
+@pytest.mark.usefixtures("here")
+def test_metrics_and_result_are_fetched(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "var/lib/gpufleet/runs/a-1-0000"
+    out.mkdir(parents=True)
+    (out / "metrics.jsonl").write_text('{"step": 1}\n')
+    (out / "result.json").write_text('{"finished": true}')
+
+    train._fetch(*cluster(str(tmp_path)), run)
+
+    assert (run.folder / "metrics.jsonl").read_text() == '{"step": 1}\n'
+    assert json.loads(run.result.read_text()) == {"finished": True}
