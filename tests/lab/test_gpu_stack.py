@@ -44,10 +44,10 @@ def test_its_parameters_are_in_the_kernel_and_its_files_are_roots_but_for_those_
     node: GpuMachine, first: Played
 ) -> None:
     set_ = node.run("cat /etc/sysctl.d/90-gpufleet.conf /proc/sys/net/ipv4/tcp_mtu_probing")
-    owners = node.run("stat -c %U /etc/gpufleet/node.json /var/lib/gpufleet")
+    owners = node.run("stat -c %U /etc/gpufleet/node.json /var/lib/gpufleet /var/lib/gpufleet/runs")
 
     assert set_.endswith("= 1\n1")
-    assert owners.split() == ["root", MACHINE_USER]
+    assert owners.split() == ["root", "root", MACHINE_USER]
 
 
 def test_every_package_of_the_driver_is_of_one_version_and_held(node: GpuMachine, first: Played) -> None:
