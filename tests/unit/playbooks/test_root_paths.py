@@ -123,7 +123,11 @@ def faults() -> Iterator[str]:
         for key, arguments in task.items():
             if key.endswith("builtin.user") and USER_TOUCHES_HOMES & set(arguments):
                 yield f"{where}: {USER_TOUCHES_HOMES & set(arguments)} of `user` touches files of a home"
-        if where in BY_DESIGN or task.get("delegate_to") == "localhost" or task.get("become") is False:
+        if (
+            where in BY_DESIGN
+            or task.get("delegate_to") == "localhost"
+            or (task.get("vars") or {}).get("ansible_become") is False
+        ):
             continue
         for module, path in named(task, role):
             if not path.startswith(OURS) or path.startswith(LOGINS):

@@ -38,7 +38,8 @@ class Node:
         """
         as_login = {}
         if login and os.geteuid() == 0:
-            as_login = {"user": login, "group": pwd.getpwnam(login).pw_gid, "extra_groups": [], "cwd": "/"}
+            group = pwd.getpwnam(login).pw_gid
+            as_login = {"user": login, "group": group, "extra_groups": os.getgrouplist(login, group), "cwd": "/"}
         answer = subprocess.run(
             command,
             **{"cwd": folder, **as_login},
