@@ -4,7 +4,8 @@ file: the program, found as `copy` finds its src. arguments, stdin: what it is g
 that Ansible has on the node. Returns what `command` does: rc, and stdout and stderr without empty lines at their end.
 
 Nothing of it is left on the node, whose list of processes and log of sudo show none of its arguments. `command` would
-run it inside a module, whose libraries the node compiles anew at every task: most of what such a task costs it.
+run it inside a module, whose libraries the node compiles anew at every task: most of what such a task costs it. The
+interpreter is isolated (`-I`): it imports nothing from the folder that it starts in, which is the home of a login.
 """
 
 from pathlib import Path
@@ -34,7 +35,7 @@ class ActionModule(ActionBase):
         told = {"name": file.name, "argv": [file.name, *wanted["arguments"]], "stdin": wanted["stdin"]}
         launched = LAUNCH.format(program=file.read_text(encoding="utf-8"), **told).encode()
         interpreter = self._connection._shell.quote(wanted["interpreter"] or task_vars["ansible_python_interpreter"])
-        ran = self._low_level_execute_command(f"{interpreter} -", in_data=launched)
+        ran = self._low_level_execute_command(f"{interpreter} -I -", in_data=launched)
         if len(ran["stdout"]) + len(ran["stderr"]) > MOST:
             return {**result, "failed": True, "rc": 1, "msg": f"{file.name} says more than {MOST >> 20} MiB"}
         for stream in ("stdout", "stderr"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def test_the_page_names_every_file_that_is_ours_and_none_that_is_not_there(node:
     there = set(told.split())
     ours = {path for path in there if path.startswith(("/etc", "/usr"))} - set(LAB_ONLY)
     units = {f"/etc/systemd/system/{unit}.service" for unit in table("Units and ports")}
-    wanted = {f"/etc/systemd/system/multi-user.target.wants/{Path(unit).name}" for unit in units}
+    targets = ("multi-user", "sysinit")
+    wanted = {f"/etc/systemd/system/{target}.target.wants/{Path(unit).name}" for unit in units for target in targets}
 
     assert named - there == {path for path, rest in table("Files").items() if "hardening" in rest}
     assert ours - named - units - wanted == set()
@@ -93,6 +95,22 @@ def test_the_page_names_every_unit_and_every_port(node: GpuMachine, first: Playe
 
     assert set(node.run(f"systemctl is-active {' '.join(units)}").split()) == {"active"}
     assert {int(local.rpartition(":")[2], 16) for local, _, state in listening if state == "0A"} - {22} <= ports
+
+
+def test_dcgm_answers_root_alone_and_its_exporter_this_node_alone(node: GpuMachine, first: Played) -> None:
+    node.run(
+        "systemd-run --quiet python3 -m http.server 5555 --bind 127.0.0.1; until ss -ltn | grep -q :5555; do :; done"
+    )
+    ask = 'python3 -c "import socket; socket.create_connection((\\"127.0.0.1\\", {}), 2)" && echo in'
+    seen = {
+        (login, port): node.run(f"setpriv --reuid {login} --clear-groups {ask.format(port)}", fails=True).endswith("in")
+        for login in ("root", MACHINE_USER)
+        for port in (5555, 9400)
+    }
+
+    assert [at for at, answered in seen.items() if not answered] == [(MACHINE_USER, 5555)]
+    with pytest.raises(TimeoutError):
+        socket.create_connection((node.address, 9400), 1)
 
 
 def test_the_page_names_the_versions_that_are_installed(node: GpuMachine, first: Played) -> None:

@@ -97,7 +97,8 @@ def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel
 
     assert first.code == 0, first.output
     assert said(site, "cat /etc/sysctl.d/90-gpufleet.conf /proc/sys/net/ipv4/tcp_mtu_probing").endswith("= 1\n1")
-    assert said(site, "stat -c %U /etc/gpufleet/node.json /var/lib/gpufleet") == "root\nroot"
+    owners = said(site, "stat -c %U /etc/gpufleet/node.json /var/lib/gpufleet /var/lib/gpufleet/runs")
+    assert owners.split() == ["root", "root", "gpufleet-job"]
     assert (
         said(site, "cd /opt/gpufleet/current && python3 -c 'import training; print(training.__doc__)'") == "A package."
     )

@@ -55,7 +55,7 @@ def node(boot: Boot) -> Iterator[GpuMachine]:
 
 def play(node: GpuMachine, *tenants: dict[str, object]) -> Played:
     sha256 = installers.write(node.repositories / "installers", "mountpoint", VERSION)
-    return node.play(mounts_mountpoint_sha256=sha256, tenants_wanted=tenants)
+    return node.play(mounts_mountpoint_sha256=sha256, tenants_wanted=tenants, tenants_share_storage=True)
 
 
 def on_disks(node: GpuMachine) -> dict[str, str]:
@@ -121,7 +121,14 @@ def test_a_tenant_has_its_share_and_no_gpu_but_its_own(node: GpuMachine) -> None
     assert {"CPUQuotaPerSecUSec=2s", "MemoryMax=4294967296", "DevicePolicy=closed"} <= set(shown.splitlines())
     assert "/dev/nvidia1 rw" in shown
     assert "/dev/nvidia0" not in shown
-    assert node.run("stat -c %a /home/ada /home/ada/.ssh/authorized_keys").split() == ["700", "600"]
+    assert node.run("stat -c %U%a /home/ada /etc/gpufleet/keys.d/ada").split() == ["ada700", "root644"]
+    assert node.run("grep IPAddressDeny /etc/systemd/system/user-2001.slice.d/50-gpufleet.conf").count(".") == 6
+
+
+def test_tenants_beside_storage_of_all_logins_are_refused(node: GpuMachine) -> None:
+    refused = node.play(tenants_wanted=[ADA], tenants_share_storage=False)
+
+    assert "tenants_wanted: every login of the node reads /data, /srv/all-runs, /more" in refused.output
 
 
 def test_a_tenant_starts_nothing_outside_of_its_share(node: GpuMachine) -> None:

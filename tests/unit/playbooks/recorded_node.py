@@ -85,7 +85,9 @@ class Recorded(Node):
     def write_mb_per_s(self, folder: str, mb: int) -> float:
         return self.mb_per_s
 
-    def run(self, *command: str, seconds: int = 0, codes: Any = (0,), folder: str | None = None) -> str:
+    def run(
+        self, *command: str, seconds: int = 0, codes: Any = (0,), folder: str | None = None, login: str | None = None
+    ) -> str:
         line = " ".join(command)
         known = (answer for begin, answer in self.answers.items() if line.startswith(begin))
         answer = next(known, None)
@@ -212,6 +214,7 @@ def expected(of: Recorded, /, **changes: Any) -> dict[str, Any]:
         "node": {"name": "gpu-1"},
         "package": "/opt/gpufleet/current",
         "python": "/opt/env/bin/python",
+        "login": "ops",
         "storage": ["/data"],
         "mounts": ["/scratch"],
         "mig": [],

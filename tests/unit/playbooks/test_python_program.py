@@ -42,7 +42,7 @@ def test_a_program_is_given_its_arguments_and_its_input_as_they_are(tmp_path: Pa
 
 def test_no_process_shows_what_a_program_is_given(tmp_path: Path):
     ran = played(tmp_path, TELL, {"arguments": ["an argument"], "stdin": "an input"})
-    assert json.loads(ran["stdout"])["line"] == f"{sys.executable}\0-\0"
+    assert json.loads(ran["stdout"])["line"] == f"{sys.executable}\0-I\0-\0"
 
 
 def test_what_it_prints_has_no_empty_lines_at_its_end(tmp_path: Path):

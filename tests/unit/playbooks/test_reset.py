@@ -21,7 +21,12 @@ def reset(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_checkpoints_job_files_and_disk_keys_stay(tmp_path: Path, reset: dict[str, Any]) -> None:
-    kept = ("etc/gpufleet/keys/scratch", "var/lib/gpufleet/jobs/first.toml", "var/lib/gpufleet/runs/first/step/0.pt")
+    kept = (
+        "etc/gpufleet/keys/scratch",
+        "etc/gpufleet/tenants.d/ada",
+        "var/lib/gpufleet/jobs/first.toml",
+        "var/lib/gpufleet/runs/first/step/0.pt",
+    )
     ours = ("etc/gpufleet/node.json", "opt/gpufleet/venv/bin/python", "var/lib/gpufleet/ready.json")
     for path in map(tmp_path.joinpath, (*kept, *ours)):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +39,7 @@ def test_checkpoints_job_files_and_disk_keys_stay(tmp_path: Path, reset: dict[st
 
 
 def test_a_folder_that_is_empty_goes(tmp_path: Path, reset: dict[str, Any]) -> None:
-    (tmp_path / "var/lib/gpufleet").mkdir(parents=True)
+    (tmp_path / "var/lib/gpufleet/runs").mkdir(parents=True)
     (tmp_path / "var/lib/gpufleet/ready.json").touch()
 
     reset["files"]()

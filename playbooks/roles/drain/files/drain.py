@@ -20,7 +20,9 @@ def take_back(file):
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         check = {"name": "drained", "ok": False, "detail": "it was drained: verify.yml takes it back"}
         fresh = file.with_suffix(".new")
-        fresh.write_text(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
+        fresh.unlink(missing_ok=True)  # whatever it leads to
+        with fresh.open("x") as out:
+            out.write(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
         fresh.replace(file)
 
 

@@ -7,6 +7,7 @@ revert: they go back.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,13 +35,16 @@ WantedBy=sysinit.target
 
 
 def begin(wanted, seconds):
-    if BEFORE.exists():
+    BEFORE.parent.mkdir(parents=True, exist_ok=True)
+    os.chown(BEFORE.parent, 0, 0)  # an earlier version gave it to the login of jobs, and root follows what stands there
+    if begun():
         revert()  # of a trial that nobody ended
     changed = {path: text for path, text in wanted.items() if text != content(path)}
     if not changed:
         return
-    BEFORE.parent.mkdir(parents=True, exist_ok=True)
-    BEFORE.write_text(json.dumps({path: content(path) for path in changed}))
+    BEFORE.unlink(missing_ok=True)
+    with BEFORE.open("x") as out:
+        out.write(json.dumps({path: content(path) for path in changed}))
     arm(seconds)
     place(changed)
     try:
@@ -49,6 +53,11 @@ def begin(wanted, seconds):
         revert()
         sys.exit(f"{' and '.join(changed)}: {(error.stderr or error.stdout).strip()}")
     print("\n".join(changed))
+
+
+def begun():
+    """Whether root has written down settings to go back to; a link, or a file of others, is none."""
+    return os.path.lexists(BEFORE) and not BEFORE.is_symlink() and BEFORE.stat().st_uid == 0
 
 
 def keep():

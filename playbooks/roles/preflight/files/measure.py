@@ -2,7 +2,8 @@
 
 Arguments: FOLDER, look | begin.
 
-begin: the node is about to be changed, so what an earlier run proved of it no longer holds until `verify` says so.
+begin: the node is about to be changed, so what an earlier run proved of it no longer holds until `verify` says so. And
+root takes FOLDER back, where an earlier version gave it to the login of jobs: root writes there, never through a link.
 """
 
 import json
@@ -28,12 +29,17 @@ def firewalls():
 
 folder, purpose = Path(sys.argv[1]), sys.argv[2]
 ready = folder / "ready.json"
-if purpose == "begin" and ready.exists():
+if purpose == "begin" and folder.is_dir() and os.geteuid() == 0:
+    os.chown(folder, 0, 0)
+    folder.chmod(0o755)
+if purpose == "begin" and os.path.lexists(ready):
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     check = {"name": "configured", "ok": False, "detail": "gpu_node.yml has not finished on it"}
     fresh = ready.with_suffix(".new")
     try:
-        fresh.write_text(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x") as out:
+            out.write(json.dumps({"ready": False, "checks": [check], "time": now}) + "\n")
         fresh.replace(ready)
     except OSError:  # a full disk takes no word, and a node that gives none is not ready
         ready.unlink()

@@ -52,9 +52,12 @@ DNF = (
 LISTING, REMOVAL = APT if shutil.which("apt-get") else DNF
 AUTOMATIC, NO_KERNELS = Path("/etc/dnf/automatic.conf"), "# gpufleet: kernel* is ours in the next line"
 SSH = "ssh" if Path("/usr/lib/systemd/system/ssh.service").exists() else "sshd"  # Debian's name, and everybody else's
+LONG_AGO = "1"  # the day of shadow(5), after 1970-01-01, on which a closed login has ended
 KEPT = "/etc/ssh/sshd_config.d/gpufleet.conf"  # how machines on this computer are reached
+TENANTS = Path("/etc/gpufleet/tenants.d")
 DATA = (
     "/etc/gpufleet/keys",  # without them what is on encrypted disks is lost
+    "/etc/gpufleet/tenants.d",  # without them the logins that stay are not known as ours any more
     "/var/lib/gpufleet/jobs",
     "/var/lib/gpufleet/runs",  # the checkpoints of a stack whose nodes share no storage
 )
@@ -88,6 +91,10 @@ def units():
     return [f"unit {unit.name}" for unit in found]
 
 
+def is_empty(path):
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+
+
 def files():
     found = [file for place in PLACES for file in Path(place).rglob("*gpufleet*") if str(file) != KEPT]
     found += [file for file in map(Path, GENERATED) if file.exists() or file.is_symlink()]
@@ -96,7 +103,7 @@ def files():
     for file in found:
         file.unlink()
     folders = [folder for folder in map(Path, FOLDERS) if folder.is_dir()]
-    inside = [path for folder in folders for path in folder.iterdir() if str(path) not in DATA]
+    inside = [path for folder in folders for path in folder.iterdir() if str(path) not in DATA or is_empty(path)]
     for path in inside:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for folder in folders:
@@ -105,12 +112,22 @@ def files():
     return [str(path) for path in sorted(found + inside)]
 
 
-def packet_filter():
-    """The rules that the kernel holds; the unit that loads them at every boot went with the others."""
-    if not shutil.which("nft") or "table inet gpufleet" not in run("nft", "list", "tables").splitlines():
-        return []
-    run("nft", "delete", "table", "inet", "gpufleet")
-    return ["packet filter"]
+def tenants():
+    """Closes the logins that stay: what keeps the keys in their homes from counting goes."""
+    rows = [line.split(":") for line in run("getent", "shadow").splitlines()] if TENANTS.is_dir() else []
+    closed = [row[0] for row in rows if (TENANTS / row[0]).exists() and row[7] != LONG_AGO]
+    for name in closed:
+        run("usermod", "--expiredate", LONG_AGO, name)
+    return [f"login {name}, which is closed" for name in closed]
+
+
+def packet_filters():
+    """The rules that the kernel holds; the units that load them at every boot went with the others."""
+    tables = run("nft", "list", "tables").splitlines() if shutil.which("nft") else []
+    ours = [table for table in tables if re.fullmatch("table inet gpufleet(_[a-z]+)?", table)]
+    for table in ours:
+        run("nft", "delete", *table.split())
+    return [f"packet filter {table.split()[-1]}" for table in ours]
 
 
 def our_lines(file, end):
@@ -153,7 +170,7 @@ def kernels_let_in(file):
 
 
 def main(names):
-    gone = [*units(), *packages(names), *files(), *packet_filter(), *docker_settings()]
+    gone = [*units(), *packages(names), *tenants(), *files(), *packet_filters(), *docker_settings()]
     gone += [*our_lines(CONTAINERD, OUR_LINE), *kernels_let_in(AUTOMATIC)]
     if gone:
         run("systemctl", "daemon-reload")

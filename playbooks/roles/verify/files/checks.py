@@ -5,6 +5,8 @@ checks until all of them have passed. GPUs are checked where the node is to have
 """
 
 import json
+import os
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -84,17 +86,25 @@ def proven(file, lock):
     """Keeps the locks that the node was ready with, the newest first: what it can go back to."""
     if file != "-":
         known = Path(file).with_name("proven.json")
-        before = json.loads(known.read_text()) if known.exists() else []
+        before = json.loads(known.read_text()) if is_ours(known) else []
         write(known, [lock, *(other for other in before if other != lock)][:PROVEN_MOST])
 
 
+def is_ours(file):
+    """A file of who runs the checks: a link, or what another login wrote, counts for nothing."""
+    about = file.lstat() if os.path.lexists(file) else None
+    return about is not None and stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
+
+
 def write(file, document):
-    """Puts a document in place whole."""
+    """Puts a document in place whole, and never through a link."""
     if file == "-":
         return
     fresh = Path(file).with_suffix(".new")
     fresh.parent.mkdir(parents=True, exist_ok=True)
-    fresh.write_text(json.dumps(document) + "\n")
+    fresh.unlink(missing_ok=True)
+    with fresh.open("x") as out:
+        out.write(json.dumps(document) + "\n")
     fresh.replace(file)
 
 

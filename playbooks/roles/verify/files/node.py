@@ -1,7 +1,9 @@
 """A node as its checks see it: its files and its programs, and nothing else. Tests put a recorded one in its place."""
 
 import os
+import pwd
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,25 +31,35 @@ class Node:
     def takes_files(self, folder):
         return os.access(folder, os.W_OK | os.X_OK)
 
-    def run(self, *command, seconds=PROGRAM_SECONDS, codes=(0,), folder=None):
-        """What a program prints. Raises Fault for another exit code, with the program's first line."""
-        answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
+    def run(self, *command, seconds=PROGRAM_SECONDS, codes=(0,), folder=None, login=None):
+        """What a program prints. Raises Fault for another exit code, with the program's first line.
+
+        login: who runs it, where we are root.
+        """
+        as_login = {}
+        if login and os.geteuid() == 0:
+            group = pwd.getpwnam(login).pw_gid
+            as_login = {"user": login, "group": group, "extra_groups": os.getgrouplist(login, group), "cwd": "/"}
+        answer = subprocess.run(
+            command,
+            **{"cwd": folder, **as_login},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
         if answer.returncode not in codes:
             raise Fault(f"`{' '.join(command[:2])}`: {telling_line(answer.stdout + answer.stderr)}")
         return answer.stdout
 
     def write_mb_per_s(self, folder, mb):
         """How fast new bytes reach the disk."""
-        file, block = Path(folder, ".gpufleet-speed"), os.urandom(1 << 20)
-        began = time.monotonic()
-        try:
-            with file.open("wb", buffering=0) as out:
-                for _ in range(mb):
-                    out.write(block)
-                os.fsync(out.fileno())
-        finally:
-            file.unlink(missing_ok=True)
-        return mb * (1 << 20) / 1e6 / (time.monotonic() - began)
+        block, began = os.urandom(1 << 20), time.monotonic()
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as out:  # without a name that others could take before us
+            for _ in range(mb):
+                out.write(block)
+            os.fsync(out.fileno())
+            return mb * (1 << 20) / 1e6 / (time.monotonic() - began)
 
 
 def telling_line(text):

@@ -22,8 +22,8 @@ def facts(node, expected):
 
 
 def environment(node, expected):
-    """The interpreter of jobs runs, and torch is installed for it."""
-    return node.run(expected["python"], "-c", VERSIONS, seconds=PYTHON_SECONDS).strip()
+    """The interpreter of jobs runs, as their login and not as root, and torch is installed for it."""
+    return node.run(expected["python"], "-c", VERSIONS, seconds=PYTHON_SECONDS, login=expected["login"]).strip()
 
 
 def package(node, expected):
