@@ -13,7 +13,7 @@ from infra.spec.public_key import checked_public_key
 from infra.spec.shown import quoted
 from infra.spec.types import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, MountPath, Name, Port, like
 
-COMMAND_LENGTH = 500  # characters of a command: whoever reviews it reads it whole
+COMMAND_LENGTH = 1000  # characters of a command: whoever reviews it reads it whole
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
 
