@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from infra import plan, spec
 from infra.handover import Handover
 from infra.plan.plan import Plan
+from infra.printable import one_line
 from infra.spec import SpecError, StackFile
 from ops import clouds
 from ops.clouds import Discovered
@@ -40,12 +43,17 @@ def handover(project: Project, stack: str) -> Handover:
     than all else that `status` does. With a backend elsewhere the engine is always asked.
     """
     file, state = project.handover(stack), project.engine_state(stack)
-    if file.is_file() and state.is_file() and state.stat().st_mtime_ns < file.stat().st_mtime_ns:
-        return Handover.model_validate_json(file.read_text())
-    told = Engine(project, stack).output("cluster")
-    if told is None:
-        raise Failure(f"stack {stack} is not up: start it with `gpufleet up {stack}`")
-    return Handover.model_validate(told)
+    try:
+        if file.is_file() and state.is_file() and state.stat().st_mtime_ns < file.stat().st_mtime_ns:
+            return Handover.model_validate_json(file.read_bytes())
+        told = Engine(project, stack).output("cluster")
+        if told is None:
+            raise Failure(f"stack {stack} is not up: start it with `gpufleet up {stack}`")
+        return Handover.model_validate(told)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        raise Failure(f"the handover of {stack} cannot be read: {why}; `gpufleet up {stack}` writes it anew") from None
 
 
 def discovered(project: Project, stack: str) -> Discovered:

@@ -176,10 +176,10 @@ def event(line: bytes | str) -> dict[str, Any] | None:
     if len(line) > LINE_BYTES:
         return None
     try:
-        found = _EVENT.validate_json(line)
+        parsed_event = _EVENT.validate_json(line)
     except ValidationError:
         return None
-    return {"event": found.event, **found.model_dump(exclude_unset=True)}
+    return {"event": parsed_event.event, **parsed_event.model_dump(exclude_unset=True)}
 
 
 def metrics(data: bytes) -> Iterator[dict[str, Any]]:

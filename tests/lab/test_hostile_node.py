@@ -19,26 +19,26 @@ STEP = {"event": "step", "step": 5, "steps": 10, "loss": 2.0, "samples_per_secon
 
 
 @pytest.fixture
-def told(site: Site) -> Handover:
+def cluster(site: Site) -> Handover:
     """The honest node is the second one."""
-    told = Handover.model_validate(site.handover)
-    ready = Path(told.nodes[1].prefix) / "var/lib/gpufleet/ready.json"
+    cluster = Handover.model_validate(site.handover)
+    ready = Path(cluster.nodes[1].prefix) / "var/lib/gpufleet/ready.json"
     ready.parent.mkdir(parents=True, exist_ok=True)
     ready.write_text(json.dumps(GOOD))
-    return told
+    return cluster
 
 
-def place(told: Handover) -> Path:
+def place(cluster: Handover) -> Path:
     """Where the first node's report is."""
-    file = Path(told.nodes[0].prefix) / "var/lib/gpufleet/ready.json"
+    file = Path(cluster.nodes[0].prefix) / "var/lib/gpufleet/ready.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     return file
 
 
-def lines(told: Handover) -> list[str]:
+def lines(cluster: Handover) -> list[str]:
     cost = {"hourly": None, "unknown": "nobody"}
-    states = [state.as_json() for state in nodes.states(told)]
+    states = [state.as_json() for state in nodes.states(cluster)]
     return status.text({"stack": "s", "cloud": "c", "nodes": states, "run": None, "cost": cost}).splitlines()
 
 
@@ -54,32 +54,34 @@ def lines(told: Handover) -> list[str]:
     ],
     ids=["forged", "no JSON", "deep", "long", "nothing checked", "other types"],
 )
-def test_a_lying_node_has_a_line_of_its_own_and_the_other_is_ready(told: Handover, report: str) -> None:
-    place(told).write_text(report)
+def test_a_lying_node_has_a_line_of_its_own_and_the_other_is_ready(cluster: Handover, report: str) -> None:
+    place(cluster).write_text(report)
 
-    head, first, second, *rest = lines(told)
+    head, first, second, *rest = lines(cluster)
 
     assert "not ready" in first
     assert all(line.isprintable() for line in (head, first, second))
     assert (second.split()[2:], len(rest)) == (["ready"], 2)
 
 
-def test_a_node_that_never_ends_its_report_holds_nobody_up(told: Handover, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(place(told))
+def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(place(cluster))
     monkeypatch.setattr(nodes, "REPORT_SECONDS", 15.0)
 
-    _, first, second, *_ = lines(told)
+    _, first, second, *_ = lines(cluster)
 
     assert "sends an unreadable report: no whole answer within 15 s" in first
     assert second.split()[2:] == ["ready"]
 
 
-def test_a_lying_launcher_is_followed_to_its_end(told: Handover, tmp_path: Path) -> None:
+def test_a_lying_launcher_is_followed_to_its_end(cluster: Handover, tmp_path: Path) -> None:
     flood = "head -c 20000000 /dev/zero; echo"
     said = [f"printf '%s\\n' {text}" for text in (f"'{json.dumps({**STEP, 'step': 'x'})}'", f"'{json.dumps(STEP)}'")]
     events: list[crew.Event] = []
 
-    worker = Worker.start(told, told.nodes[0], "; ".join([said[0], flood, said[1], "printf '\\033[2J\\n' >&2; exit 3"]))
+    worker = Worker.start(
+        cluster, cluster.nodes[0], "; ".join([said[0], flood, said[1], "printf '\\033[2J\\n' >&2; exit 3"])
+    )
     ended = crew.follow([worker], tmp_path / "events.jsonl", events.append)
 
     assert events == [STEP]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from infra.handover import Access, Environment, Handover, Store
 from ops import cluster
 from ops.engine import Engine
+from ops.failure import Failure
 from ops.project import Project
 
 TOLD = Handover(
@@ -60,3 +62,23 @@ def test_a_backend_elsewhere_is_always_asked(project: Project) -> None:
     project.engine_state("x").unlink()
 
     assert cluster.handover(project, "x").access.user == "engine"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"name": "-oProxyCommand=id"},
+        {"name": "../../x"},
+        {"address": "-oProxyCommand=id"},
+        {"name": "a\x1b[2J\nb"},
+        {"port": "x"},
+    ],
+)
+def test_a_handover_with_what_is_no_node_is_one_line(project: Project, node: dict[str, str]) -> None:
+    right = {"name": "n-1", "group": "n", "address": "10.0.0.1", "port": 22, "host_key": "k", "prefix": "/"}
+    project.handover("x").write_text(json.dumps({**TOLD.to_json(), "nodes": [{**right, **node}]}))
+    at(project.engine_state("x"), 100)
+    at(project.handover("x"), 200)
+
+    with pytest.raises(Failure, match=r"^the handover of x cannot be read: nodes\.0\.\w+: [\x20-\x7e]+$"):
+        cluster.handover(project, "x")

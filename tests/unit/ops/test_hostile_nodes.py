@@ -1,4 +1,4 @@
-"""What nodes, jobs and clouds say may be anything: a line for each that lies, and the others are told all the same."""
+"""What nodes, jobs and clouds say may be anything: a line for each that lies, and the others are shown all the same."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_two_hundred_hostile_reports_are_a_line_each_and_the_good_node_is_ready(sends: Path) -> None:
-    told = handover(len(BAD) + 1)
-    for node, report in zip(told.nodes, [*BAD, json.dumps(GOOD).encode()], strict=True):
+    cluster = handover(len(BAD) + 1)
+    for node, report in zip(cluster.nodes, [*BAD, json.dumps(GOOD).encode()], strict=True):
         (sends / node.address).write_bytes(report)
 
     with little_memory():
-        states = nodes.states(told)
+        states = nodes.states(cluster)
 
     assert len(BAD) >= 200
     assert states[-1].state == "ready"
@@ -104,18 +104,21 @@ def test_two_hundred_hostile_reports_are_a_line_each_and_the_good_node_is_ready(
     text = status.text(
         {"stack": "s", "cloud": "c", "nodes": [each.as_json() for each in states], "run": None, "cost": cost}
     )
-    assert len(text.splitlines()) == len(told.nodes) + 3
+    assert len(text.splitlines()) == len(cluster.nodes) + 3
     assert text.replace("\n", "").isprintable()
 
 
 def passes(report: bytes) -> bool:
     """Whether a report is one after all, as somebody reads it who knows nothing of ours."""
     try:
-        found = json.loads(report.decode())
-        (check,) = found["checks"]
+        document = json.loads(report.decode())
+        (check,) = document["checks"]
         texts = isinstance(check["name"], str) and isinstance(check.get("detail", ""), str)
         return (
-            texts and found["ready"] is True and check["ok"] is True and isinstance(found.get("time", ""), str | None)
+            texts
+            and document["ready"] is True
+            and check["ok"] is True
+            and isinstance(document.get("time", ""), str | None)
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
@@ -148,19 +151,19 @@ def test_what_is_given_and_what_is_said_pass_whole_where_nobody_lies() -> None:
 
 
 def test_the_doctor_and_the_inventory_tell_of_every_kept_report(tmp_path: Path) -> None:
-    project, told = Project(tmp_path), handover(len(BAD) + 1)
+    project, cluster = Project(tmp_path), handover(len(BAD) + 1)
     document = tmp_path / "handover.json"
-    document.write_text(told.model_dump_json())
+    document.write_text(cluster.model_dump_json())
     folders = [project.reports("trial"), document.with_suffix(".reports")]
     for folder in folders:
         folder.mkdir(parents=True)
-    good = json.dumps({"node": told.nodes[-1].model_dump(mode="json"), **GOOD}).encode()
-    for node, report in zip(told.nodes, [*BAD, good], strict=True):
+    good = json.dumps({"node": cluster.nodes[-1].model_dump(mode="json"), **GOOD}).encode()
+    for node, report in zip(cluster.nodes, [*BAD, good], strict=True):
         for folder in folders:
             (folder / f"{node.name}.json").write_bytes(report)
 
     with little_memory():
-        found = doctor.read(project, told)
+        verdicts = doctor.read(project, cluster)
     answer = subprocess.run(
         [sys.executable, PROGRAMS / "inventory", "--list"],
         env={"GPUFLEET_HANDOVER": str(document)},
@@ -169,9 +172,9 @@ def test_the_doctor_and_the_inventory_tell_of_every_kept_report(tmp_path: Path) 
         check=True,
     )
 
-    assert [node["ready"] for node in found["nodes"]] == [*map(passes, BAD), True]
-    assert all(line.isprintable() for line in doctor.text(found).splitlines())
-    assert json.loads(answer.stdout)["ready"]["hosts"] == [told.nodes[-1].name]
+    assert [node["ready"] for node in verdicts["nodes"]] == [*map(passes, BAD), True]
+    assert all(line.isprintable() for line in doctor.text(verdicts).splitlines())
+    assert json.loads(answer.stdout)["ready"]["hosts"] == [cluster.nodes[-1].name]
     assert answer.stdout.isascii()
 
 
@@ -240,10 +243,10 @@ def test_hostile_metrics_are_left_out_line_by_line() -> None:
     good = {"step": 5, "steps": 10, "loss": 2.0, "lr": 0.1, "samples_per_second": 9.5, "seconds": 1.0}
     bad = b"\n".join(in_place_of({"step": "x"}))
 
-    found = list(untrusted.metrics(bad + b"\n" + json.dumps(good).encode() + b"\n"))
+    rows = list(untrusted.metrics(bad + b"\n" + json.dumps(good).encode() + b"\n"))
 
-    assert found[-1] == good
-    assert all(isinstance(each["step"], int) for each in found)
+    assert rows[-1] == good
+    assert all(isinstance(each["step"], int) for each in rows)
 
 
 def test_a_result_is_read_with_all_that_training_writes() -> None:
@@ -261,10 +264,10 @@ def test_a_result_is_read_with_all_that_training_writes() -> None:
 def test_a_machine_that_calls_itself_anything_is_told_and_not_reached(name: str) -> None:
     machine = Instance("i-1", "running", {}, name, "10.0.0.9", "", spot=False, attached=frozenset())
 
-    found = discovery.discovered(handover(1), (), [machine], {"i-1": "ssh-ed25519 AAAA"}, lambda _: "false")
+    now = discovery.discovered(handover(1), (), [machine], {"i-1": "ssh-ed25519 AAAA"}, lambda _: "false")
 
-    assert found.told.nodes == ()
-    (state,) = found.others
+    assert now.told.nodes == ()
+    (state,) = now.others
     assert (state.address, "is no name of a host" in state.reason) == ("10.0.0.9", True)
     assert f"{state.name}{state.reason}".isprintable()
 

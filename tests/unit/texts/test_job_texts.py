@@ -54,14 +54,14 @@ def test_no_text_of_a_job_is_read_as_another_one() -> None:
     for key, around in keys:
         for text in (each for each in payloads() if len(each) < 400):
             written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")  # as TOML has it
-            found = outcome(*around, f"{key}={written}")
-            counts[type(found).__name__] += 1
-            if isinstance(found, JobError):
-                lines = str(found).splitlines()
-                assert len(lines) == len(found.problems) > 0, (key, text, lines)
+            job = outcome(*around, f"{key}={written}")
+            counts[type(job).__name__] += 1
+            if isinstance(job, JobError):
+                lines = str(job).splitlines()
+                assert len(lines) == len(job.problems) > 0, (key, text, lines)
                 assert all(printable(line).isprintable() for line in lines)
             else:
-                value = reduce(getattr, key.split("."), found)
+                value = reduce(getattr, key.split("."), job)
                 assert str(value) == str(Path(text) if isinstance(value, Path) else text), (key, text)
     print(f"{len(keys)} texts of jobs: {counts['JobError']} refused, {counts['Job']} accepted as they are")
     assert counts.total() >= 500

@@ -81,7 +81,7 @@ def put(document: dict[str, Any], place: tuple[str | int, ...], text: str) -> di
     return whole
 
 
-def found(value: Any, place: tuple[str | int, ...]) -> Any:
+def value_at(value: Any, place: tuple[str | int, ...]) -> Any:
     for part in place:
         value = value[part] if isinstance(value, dict | list | tuple) else getattr(value, str(part))  # pyright: ignore
     return value
@@ -99,7 +99,7 @@ def test_no_text_is_read_as_more_than_a_text(cluster: dict[str, Any]) -> None:
     kind, counts = of_cloud(cluster["cloud"]), Counter[str]()
     kind.model_validate(cluster)
     for place in places(cluster):
-        right = found(cluster, place)
+        right = value_at(cluster, place)
         for text in (each for payload in payloads() for each in wrapped(payload, right)):
             try:
                 spec = kind.model_validate(put(cluster, place, text))
@@ -109,7 +109,7 @@ def test_no_text_is_read_as_more_than_a_text(cluster: dict[str, Any]) -> None:
                 assert all(line.isprintable() for line in lines), lines
                 counts["refused"] += 1
                 continue
-            assert str(found(spec, place)) == (text.lower() if key_of(place).endswith("partition.key") else text)
+            assert str(value_at(spec, place)) == (text.lower() if key_of(place).endswith("partition.key") else text)
             clear = key_of(place) in IN_CLEAR
             assert text.isprintable() if clear else HARMLESS.fullmatch(text) and not text.startswith("-"), (place, text)
             counts["accepted"] += 1

@@ -99,7 +99,7 @@ def marks() -> Iterator[Path]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> dict[str, Any]:
+def document(tmp_path: Path) -> dict[str, Any]:
     """The handover, beside which each node's report holds all texts."""
     document = handover()
     (tmp_path / "handover.json").write_text(json.dumps(document))
@@ -124,7 +124,7 @@ def run(tmp_path: Path, *command: str | Path) -> subprocess.CompletedProcess[str
 
 
 def test_ansible_runs_no_text_of_the_inventory_and_hands_each_on_as_it_is(
-    tmp_path: Path, told: dict[str, Any], marks: Path
+    tmp_path: Path, document: dict[str, Any], marks: Path
 ) -> None:
     (tmp_path / "play.yml").write_text(json.dumps([PLAY]))
 
@@ -134,21 +134,23 @@ def test_ansible_runs_no_text_of_the_inventory_and_hands_each_on_as_it_is(
     assert list(marks.iterdir()) == []
     assert (listed.returncode, played.returncode) == (0, 0), listed.stderr + played.stdout + played.stderr
     seen = json.loads((tmp_path / "seen.json").read_text())
-    assert seen["gpufleet"] == told
-    assert seen["expected"]["storage"] == [each["path"] for each in told["storage"] if each["path"]]
-    for node, group in zip(told["nodes"], told["groups"], strict=True):
+    assert seen["gpufleet"] == document
+    assert seen["expected"]["storage"] == [each["path"] for each in document["storage"] if each["path"]]
+    for node, group in zip(document["nodes"], document["groups"], strict=True):
         known, prefix = seen["nodes"][node["name"]], node["prefix"].rstrip("/")
         assert (known["node"], known["group"]) == (node, group)
         assert (known["host"], known["prefix"], known["etc"]) == (node["address"], prefix, f"{prefix}/etc/gpufleet")
         assert all(one_line(text).strip() in known["not_ready"] for text in TEXTS)
-    print(f"{texts_in(told)} texts in the handover, {len(TEXTS)} kinds: 0 executed")
+    print(f"{texts_in(document)} texts in the handover, {len(TEXTS)} kinds: 0 executed")
 
 
 @pytest.mark.parametrize("text", NO_NAMES)
 @pytest.mark.parametrize("kind", ["nodes", "groups"])
-def test_a_name_that_is_none_is_refused_in_one_line(tmp_path: Path, told: dict[str, Any], kind: str, text: str) -> None:
-    told[kind][1]["name"] = text
-    (tmp_path / "handover.json").write_text(json.dumps(told))
+def test_a_name_that_is_none_is_refused_in_one_line(
+    tmp_path: Path, document: dict[str, Any], kind: str, text: str
+) -> None:
+    document[kind][1]["name"] = text
+    (tmp_path / "handover.json").write_text(json.dumps(document))
 
     answer = run(tmp_path, sys.executable, PLAYBOOKS / "inventory", "--list")
 

@@ -78,10 +78,10 @@ def shell(line: str) -> bytes:
 
 
 def test_a_nodes_shell_hands_on_every_argument_and_variable_as_it_is(recorder: Path, tmp_path: Path) -> None:
-    told = handover(python=str(recorder), prefix=str(tmp_path))
+    cluster = handover(python=str(recorder), prefix=str(tmp_path))
     variables = {f"GPUFLEET_{i}": text for i, text in enumerate(TEXTS)}
 
-    answer = shell(rendezvous.python(told, told.nodes[0], TEXTS, variables))
+    answer = shell(rendezvous.python(cluster, cluster.nodes[0], TEXTS, variables))
 
     arguments, environment = json.loads(answer)
     assert arguments == TEXTS
@@ -98,9 +98,9 @@ def test_a_nodes_shell_takes_any_folder_for_a_folder(tmp_path: Path) -> None:
         program.chmod(0o755)
         (folder / "opt/gpufleet/package").mkdir(parents=True)
         (folder / "opt/gpufleet/current").symlink_to("package")
-        told = handover(python=str(program), prefix=str(folder))
+        cluster = handover(python=str(program), prefix=str(folder))
 
-        said = shell(rendezvous.python(told, told.nodes[0], []))
+        said = shell(rendezvous.python(cluster, cluster.nodes[0], []))
 
         assert said.decode() == f"ran {folder}/opt/gpufleet/package\n"
 
@@ -108,9 +108,9 @@ def test_a_nodes_shell_takes_any_folder_for_a_folder(tmp_path: Path) -> None:
 def test_ssh_reads_any_path_as_a_path_and_no_option(tmp_path: Path) -> None:
     for text in (each for each in TEXTS if "\n" not in each and "\r" not in each and "${" not in each):
         key, known = f"/keys/{text}/key", f"/hosts of {text}/known"
-        told = handover(key_file=key, known_hosts=known)
+        cluster = handover(key_file=key, known_hosts=known)
 
-        command = nodes.ssh(told, told.nodes[0], text)
+        command = nodes.ssh(cluster, cluster.nodes[0], text)
         answer = subprocess.run([command[0], "-G", *command[1:]], capture_output=True, text=True, check=False)
 
         read = {line.split()[0]: line.partition(" ")[2] for line in answer.stdout.split("\n") if line}
@@ -127,8 +127,8 @@ def test_the_way_through_another_node_carries_any_path(recorder: Path, tmp_path:
     real = shutil.which("ssh")
     assert real is not None
     for text in (each for each in TEXTS if "\n" not in each and "\r" not in each and "${" not in each):
-        told = handover(key_file=f"/keys/{text}/key")
-        way = nodes.through(told, told.nodes[0])
+        cluster = handover(key_file=f"/keys/{text}/key")
+        way = nodes.through(cluster, cluster.nodes[0])
         line = [real, "-F", "none", "-o", f"ProxyCommand={way}", "-o", "BatchMode=yes", "10.9.9.9"]
 
         subprocess.run(
@@ -137,7 +137,7 @@ def test_the_way_through_another_node_carries_any_path(recorder: Path, tmp_path:
 
         arguments, _ = json.loads(said.read_text())
         assert arguments[-4:] == ["-W", "10.9.9.9:22", "--", "ops@10.0.0.1"]
-        assert arguments == [*nodes.ssh(told, told.nodes[0], "")[1:-3], *arguments[-4:]]
+        assert arguments == [*nodes.ssh(cluster, cluster.nodes[0], "")[1:-3], *arguments[-4:]]
 
 
 @pytest.mark.parametrize("script", [aws.SCRIPT, alicloud.SCRIPT], ids=["aws", "alicloud"])
