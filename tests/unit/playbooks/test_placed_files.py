@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -107,3 +108,11 @@ def test_a_link_that_root_has_made_is_followed(tmp_path: Path) -> None:
 
     assert (first.returncode, second.stdout) == (0, "")
     assert (tmp_path / "large").owner() == "nobody"
+
+
+def test_content_that_is_no_text_comes_in_base64(tmp_path: Path) -> None:
+    wanted = file(tmp_path / "key", base64.b64encode(b"\x00\xff").decode(), base64=True, mode="0400")
+
+    first, second = place(tmp_path, wanted), place(tmp_path, wanted)
+
+    assert (first.returncode, second.stdout, (tmp_path / "key").read_bytes()) == (0, "", b"\x00\xff")
