@@ -62,6 +62,7 @@ class SealedState(_BackendRendezvousStateHolder):
     def __init__(self, store: Store, key: bytes, settings: RendezvousSettings) -> None:
         super().__init__(cast(RendezvousBackend, None), settings)  # its own `sync`, replaced here, is all that uses one
         self._store, self._key, self._place = store, key, f"gpufleet.rendezvous.{settings.run_id}"
+        self._round = 0  # the newest that was in the store; a change of this launcher's that lost may be ahead of it
         self._token = self._ask("compare_set", self._place, "", self._sealed(self._state))
 
     def sync(self) -> bool | None:
@@ -77,8 +78,9 @@ class SealedState(_BackendRendezvousStateHolder):
         else:
             found = self._ask("get", self._place)
         state = self._opened(found)
-        if state.round < self._state.round:
-            raise RendezvousStateError(f"round {state.round} came after round {self._state.round}")
+        if state.round < self._round:
+            raise RendezvousStateError(f"round {state.round} came after round {self._round}")
+        self._round = state.round
         self._state, self._token, self._dirty = state, found, False
         self._last_sync_time = time.monotonic()
         self._sanitize()

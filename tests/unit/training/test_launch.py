@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -213,3 +214,34 @@ def test_a_rank_that_does_nothing_tells_where_it_stands_and_is_started_again(lau
     assert "rank 0 was killed by SIGKILL; starting again" in said
     assert "(most recent call first)" in log
     assert "in main" in log
+
+
+def test_store_and_launcher_take_the_key_from_standard_input_which_stays_their_lease(launch: Launchers) -> None:
+    key = "0123456789abcdef" * 4 + "\n"
+    store = launch.python("-m", "training", "store", "--bind", "127.0.0.1", "--store-key", "-")
+    assert store.stdin is not None
+    assert store.stdout is not None
+    os.write(store.stdin.fileno(), key.encode())
+    where = json.loads(store.stdout.readline())
+    at = f"{where['address']}:{where['port']}"
+    job = launch("--store", at, "--store-key", "-", "--attached", program=WAITS)
+    assert job.process.stdin is not None
+    os.write(job.process.stdin.fileno(), key.encode())
+    job.until(job.steps)
+
+    commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in (store.pid, job.process.pid, *job.ranks())]
+    environments = [Path(f"/proc/{pid}/environ").read_text() for pid in job.ranks()]
+    job.hang_up()
+    store.stdin.close()
+
+    assert job.end()[0] == 75
+    assert store.wait() == 0
+    assert not [text for text in (*commands, *environments) if key.strip() in text]
+
+
+def test_a_launcher_with_another_key_ends_in_a_line(launch: Launchers) -> None:
+    _, where = launch.store()
+
+    code, said = launch("--store", where, program=WAITS, GPUFLEET_STORE_KEY="x" * 64).end()
+
+    assert (code, said) == (1, f"launch: the rendezvous store at {where} has another key than this launcher\n")

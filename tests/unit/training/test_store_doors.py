@@ -200,6 +200,19 @@ def test_launchers_of_one_run_see_each_others_changes(empty: TCPStore) -> None:
     assert other.state.closed
 
 
+def test_a_round_that_was_begun_and_lost_against_another_launcher_is_no_earlier_one(empty: TCPStore) -> None:
+    one, other = (SealedState(empty, KEY, settings()) for _ in range(2))
+    other.state.round = 1
+    other.mark_dirty()
+    assert other.sync()
+
+    one.state.round = 2
+    one.mark_dirty()
+
+    assert one.sync() is False
+    assert one.state.round == 1
+
+
 PLANTED: dict[str, Callable[[Path], bytes]] = {
     "pickle": lambda marker: pickle.dumps(Makes(str(marker))),
     "unsealed": lambda _: json.dumps(to_json(_RendezvousState())).encode(),
