@@ -41,6 +41,7 @@ NETWORK = own_network(SIGN)
 PORT = 8099
 GATEWAY, CIDR = f"{NETWORK}.1", f"{NETWORK}.0/24"
 BOOT_AT_ONCE = 4
+OUTPUT_BYTES = 64 << 20  # of a command line: some print what stands on a whole machine
 HERE = Path(__file__).parent
 UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
 RELEASES = {"debian13": "trixie"}  # those with a tree of their own
@@ -126,7 +127,7 @@ class GpuMachine:
         """What a command line says on the machine as root."""
         told = Handover.model_validate(self.site.handover)
         here = next(node for node in told.nodes if node.name == self.name)
-        answer = nodes.run(told, here, f"sudo sh -c '{line}'")
+        answer = nodes.run(told, here, f"sudo sh -c '{line}'", most=OUTPUT_BYTES)
         assert fails or answer.returncode == 0, f"{line}: {answer.stderr}{answer.stdout}"
         return (answer.stdout + answer.stderr).strip()
 

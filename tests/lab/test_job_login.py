@@ -214,11 +214,12 @@ def test_a_run_of_an_earlier_version_changes_hands_but_nothing_that_its_links_le
         f"cd {OLD_RUN}",
         "stat -c %U /data/runs/old-1 . rank-0 link pipe /data/secret /etc/passwd /etc/hostname",
         "ls -A /var/lib/gpufleet",
+        "find /var/lib/gpufleet -maxdepth 1 -type l",
     )
 
     assert owners.split() == [
         *(JOB, JOB, JOB, MACHINE_USER, MACHINE_USER, MACHINE_USER, "root", "root"),
-        *("jobs", "ready.json", "runs"),
+        *("jobs", "proven.json", "ready.json", "runs"),
     ]
 
 
