@@ -219,7 +219,7 @@ def test_a_run_of_an_earlier_version_changes_hands_but_nothing_that_its_links_le
 
     assert owners.split() == [
         *(JOB, JOB, JOB, MACHINE_USER, MACHINE_USER, MACHINE_USER, "root", "root"),
-        *("jobs", "proven.json", "ready.json", "runs"),
+        *("jobs", "ready.json", "runs"),
     ]
 
 

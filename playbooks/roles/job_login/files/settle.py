@@ -43,7 +43,7 @@ def steps(wanted):
     uid, state = wanted["uid"], Path(wanted["state"])
     yield f"login {wanted['name']}", lambda: has_login(wanted), lambda: make_login(wanted)
     yield folder_step(Path(wanted["home"]), uid, uid, 0o700)
-    yield f"folder {state}", lambda: is_folder(state, ROOT, ROOT, 0o755), lambda: take_over(state)
+    yield f"folder {state}", lambda: is_roots_alone(state), lambda: take_over(state)
     operator = pwd.getpwnam(wanted["operator"]).pw_uid
     yield folder_step(state / "jobs", operator, uid, 0o2750)
     stored = [Path(path) for path in wanted["storage"] if Path(path).is_dir()]
@@ -105,15 +105,29 @@ def folder_step(path, uid, gid, mode):
     return f"folder {path}", lambda: is_folder(path, uid, gid, mode), make
 
 
+def is_roots_alone(state):
+    if not is_folder(state, ROOT, ROOT, 0o755):
+        return False
+    with opened(state) as folder:
+        return not foreign(folder)
+
+
 def take_over(state):
     """Makes the folder of reports root's; earlier versions gave it to the operator, who may have left links there."""
     state.mkdir(mode=0o755, parents=True, exist_ok=True)
     with opened(state) as folder:
         give(folder, ROOT, ROOT, 0o755)
-        for name, about in inside_of(folder):
-            own = stat.S_ISREG(about.st_mode) and about.st_uid == ROOT and about.st_nlink == 1
-            if not own and not stat.S_ISDIR(about.st_mode):
-                os.unlink(name, dir_fd=folder)
+        for name in foreign(folder):
+            os.unlink(name, dir_fd=folder)
+
+
+def foreign(folder):
+    """Names of what is neither a folder nor a file of root's own with that one name."""
+
+    def own(about):
+        return stat.S_ISREG(about.st_mode) and about.st_uid == ROOT and about.st_nlink == 1
+
+    return [name for name, about in inside_of(folder) if not stat.S_ISDIR(about.st_mode) and not own(about)]
 
 
 def runs_step(path, uid, operator):
