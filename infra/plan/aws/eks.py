@@ -1,7 +1,8 @@
 """A cluster of EKS, decided: its control plane and its add-ons.
 
-Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights) and
-"Control plane logs"; amazon-vpc-cni-k8s, docs/iam-policy.md; mountpoint-s3, "Configuring Mountpoint".
+Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights),
+"Control plane logs" and "Limit Pod traffic with Kubernetes network policies"; amazon-vpc-cni-k8s, docs/iam-policy.md;
+mountpoint-s3, "Configuring Mountpoint".
 
 EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, which come with a tenant's objects.
 """
@@ -24,7 +25,10 @@ from infra.spec.kubernetes import Components
 
 CONTROL_PLANE_GROUP = "eks.control-plane"  # the dot keeps it apart from the groups of the stack file
 LOG_RETENTION_DAYS = 30
-POD_ADDRESSES = {"env": {"MINIMUM_IP_TARGET": str(PODS_PER_NODE), "WARM_IP_TARGET": "1"}}
+NETWORK_SETTINGS = {
+    "enableNetworkPolicy": "true",  # else policies are taken, and enforced by nobody
+    "env": {"MINIMUM_IP_TARGET": str(PODS_PER_NODE), "WARM_IP_TARGET": "1"},
+}
 
 PULL_IMAGES = allow(
     "PullImages",
@@ -111,7 +115,7 @@ def _addons(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:
         before_nodes=True,
         service_account="aws-node",
         permissions=(POD_INTERFACES, TAG_INTERFACES),
-        settings=POD_ADDRESSES,
+        settings=NETWORK_SETTINGS,
     )
     yield AddonPlan(name="kube-proxy", before_nodes=True)
     yield AddonPlan(name="coredns", before_nodes=False)

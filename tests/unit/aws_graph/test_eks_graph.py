@@ -120,7 +120,22 @@ def test_managed_nodes_have_the_cards_and_the_reservation_of_plain_ones(graph_of
 
     assert managed["networkInterfaces"] == plain["networkInterfaces"]
     assert managed["capacityReservationSpecification"] == plain["capacityReservationSpecification"]
-    assert managed["metadataOptions"] == plain["metadataOptions"]
+
+
+def test_the_roles_of_managed_nodes_are_out_of_their_pods_reach(graph_of: Rendered) -> None:
+    """A pod is a hop away from its host; the answer with the token ends there."""
+    for group in ("system", "trainer", "cheap"):
+        assert template(graph_of("eks"), group)["metadataOptions"] == {
+            "httpEndpoint": "enabled",
+            "httpTokens": "required",
+            "httpPutResponseHopLimit": 1,
+        }
+
+
+def test_the_network_plugin_enforces_network_policies(graph_of: Rendered) -> None:
+    settings = json.loads(inputs(graph_of("eks"), "Addon", "vpc-cni-addon")["configurationValues"])
+
+    assert settings["enableNetworkPolicy"] == "true"
 
 
 @pytest.mark.parametrize(
