@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from infra.graph import Graph, render
+from infra.graph.policy.pods import pod_specs
 from infra.plan import decide
 from infra.plan.kubernetes import EFA, KubernetesPlan, TenantPlan, pods, tenant_plan
 from infra.plan.kubernetes.charts import unknown_values
-from infra.plan.kubernetes.jobs import objects
+from infra.plan.kubernetes.jobs import NETWORK_CHECK, objects
 from infra.spec import load
 from infra.spec.kubernetes import Claim, Components, Tenancy
 
@@ -154,6 +155,24 @@ def test_a_job_names_priorities_that_its_tenant_has(form: Literal["job", "jobset
     assert asked == {"lab.production"}
     for kind in ("PriorityClass", "WorkloadPriorityClass"):
         assert asked <= {m.body["metadata"]["name"] for m in tenant.manifests if m.body["kind"] == kind}
+
+
+@pytest.mark.parametrize("form", ["job", "jobset", "trainjob"])
+def test_a_pod_of_every_form_begins_with_the_network_check(form: Literal["job", "jobset", "trainjob"]) -> None:
+    tenant = replace(infiniband(), form=form)
+    group = pods("trainer", 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"})
+    bodies: list[Any] = [m.body for m in tenant.manifests if form == "trainjob" and m.body["kind"] == "TrainingRuntime"]
+    bodies += objects(tenant, group, (), "a", "", [])
+
+    specs = [spec for body in bodies for _, spec in pod_specs(body) if "containers" in spec]
+    (spec,) = [spec for spec in specs if spec["containers"][0]["name"] == "node"]
+
+    (check,) = spec["initContainers"]
+    assert check["image"] == tenant.image
+    assert check["command"][:3] == ["python", "-I", "-c"]
+    assert check["command"][3] == NETWORK_CHECK
+    assert check["securityContext"] == spec["containers"][0]["securityContext"]
+    assert "hostNetwork" not in spec
 
 
 def test_shared_rdma_cards_come_by_the_network_operator_without_a_driver() -> None:
