@@ -15,7 +15,8 @@ Object = Mapping[str, Any]  # an object of Kubernetes, as its API takes it
 class ChartPlan:
     """A Helm chart in one version. repository: empty for a chart of a registry, whose `chart` begins with oci://.
 
-    after: the charts whose definitions of custom resources it needs.
+    after: the charts whose definitions of custom resources it needs. sha256, archive: see `chart_lock`; both are empty
+    for a chart that is known by its version alone.
     """
 
     name: str
@@ -25,6 +26,13 @@ class ChartPlan:
     namespace: str
     values: Mapping[str, Any]
     after: tuple[str, ...] = ()
+    sha256: str = ""
+    archive: str = ""
+
+    @property
+    def reference(self) -> str:
+        """What the engine is to fetch: from a registry by digest, where that is known."""
+        return f"{self.chart}@sha256:{self.sha256}" if self.sha256 and not self.repository else self.chart
 
 
 @dataclass(frozen=True, kw_only=True)
