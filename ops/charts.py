@@ -11,8 +11,7 @@ import hashlib
 import urllib.request
 from collections.abc import Iterator
 
-from infra.plan.charts import KEYS, installed
-from infra.plan.kubernetes import ChartPlan
+from infra.plan.chart import ChartPlan
 from infra.plan.plan import Finding, Plan
 
 ANSWER_SECONDS = 20.0
@@ -21,11 +20,10 @@ MOST_BYTES = 16 * 2**20  # a chart is text; the largest of ours, with its defini
 
 def differing(plan: Plan) -> Iterator[Finding]:
     """An error for each chart whose archive is not the locked one, or cannot be had."""
-    for chart in installed(plan):
+    for chart in plan.charts:
         if chart.sha256 and chart.archive and (problem := _problem(chart)):
             message = f"chart {chart.name} {chart.version}: {problem}"
-            path = KEYS[type(plan)]
-            yield Finding(level="error", rule="charts-are-the-locked-ones", path=path, message=message)
+            yield Finding(level="error", rule="charts-are-the-locked-ones", path="cluster", message=message)
 
 
 def _problem(chart: ChartPlan) -> str:

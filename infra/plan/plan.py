@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from infra.plan.chart import ChartPlan
 from infra.plan.volumes import Scratch
 
 HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
@@ -244,6 +245,11 @@ class Plan:
             *(("storage", storage.summary) for storage in self.storage),
             ("access", self.access.summary),
         )
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        """The Helm charts that the stack installs for its tenant of Kubernetes."""
+        return ()
 
     @property
     def remains(self) -> tuple[str, ...]:

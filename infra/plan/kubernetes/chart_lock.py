@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from infra.plan.kubernetes.plan import ChartPlan
+from infra.plan.chart import ChartPlan
 
 LOCK = Path(__file__).with_name("charts.csv")
 

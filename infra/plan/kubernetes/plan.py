@@ -6,33 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from infra.plan.chart import ChartPlan
 from infra.plan.plan import AccessPlan, GroupPlan, Plan
 
 Object = Mapping[str, Any]  # an object of Kubernetes, as its API takes it
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChartPlan:
-    """A Helm chart in one version. repository: empty for a chart of a registry, whose `chart` begins with oci://.
-
-    after: the charts whose definitions of custom resources it needs. sha256, archive: see `chart_lock`; both are empty
-    for a chart that is known by its version alone.
-    """
-
-    name: str
-    chart: str
-    repository: str
-    version: str
-    namespace: str
-    values: Mapping[str, Any]
-    after: tuple[str, ...] = ()
-    sha256: str = ""
-    archive: str = ""
-
-    @property
-    def reference(self) -> str:
-        """What the engine is to fetch: from a registry by digest, where that is known."""
-        return f"{self.chart}@sha256:{self.sha256}" if self.sha256 and not self.repository else self.chart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +79,10 @@ class KubernetesPlan(Plan):
     access: ClusterAccessPlan
     groups: tuple[PodGroupPlan, ...]
     tenant: TenantPlan
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.tenant.charts
 
     @property
     def place(self) -> str:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra import catalog
-from infra.plan.alicloud.plan import AlicloudPlan
-from infra.plan.aws.plan import AwsPlan
-from infra.plan.charts import KEYS, installed
 from infra.plan.kubernetes import KubernetesPlan
 from infra.plan.kubernetes.charts import unknown_values
 from infra.plan.rules.drivers import too_old
 from infra.plan.rules.registry import Violation, rule
-from infra.spec.cluster import Cluster
 from infra.spec.kubernetes import KubernetesSpec
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -92,11 +88,3 @@ def charts_know_their_values(_: KubernetesSpec, plan: KubernetesPlan) -> Iterato
     for chart in plan.tenant.charts:
         for key in unknown_values(chart):
             yield "cluster.components", f"{chart.name} {chart.version} has no value {key}"
-
-
-@rule("charts-are-known-by-digest", KubernetesPlan | AwsPlan | AlicloudPlan, level="warning")
-def charts_are_known_by_digest(_: Cluster, plan: KubernetesPlan | AwsPlan | AlicloudPlan) -> Iterator[Violation]:
-    """A version is what its repository says that it is today; a digest is one content (Helm, "Provenance")."""
-    if unknown := [f"{chart.name} {chart.version}" for chart in installed(plan) if not chart.sha256]:
-        message = f"not pinned by digest, so whoever holds their repositories can change them: {', '.join(unknown)}"
-        yield KEYS[type(plan)], message

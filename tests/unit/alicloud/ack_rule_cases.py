@@ -68,11 +68,4 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         "ack.tenant",
         "`up` must run inside the VPC",
     ),
-    "charts-are-known-by-digest": (
-        {**ACK, "nodes": group(SYSTEM, **A10)},
-        {**ACK, "ack": f"{{version: '1.35', tenant: {TENANT}}}", "nodes": group(SYSTEM, **A10)},
-        "warning",
-        "ack.tenant",
-        "gpu-operator v26.7.0",
-    ),
 }

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,8 +37,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Says nothing of what went well."""
 
 
 @pytest.fixture

@@ -119,6 +119,15 @@ def test_spot_pods_of_ack_may_save_nearly_as_long_as_the_notice_lasts() -> None:
     assert node["template"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 280
 
 
+@pytest.mark.parametrize("stack", OWN)
+def test_charts_of_a_clusters_own_tenant_without_a_digest_are_named(stack: str) -> None:
+    plan = decide(load(project(), stack))
+    (finding,) = [each for each in plan.findings if each.rule == "charts-are-known-by-digest"]
+
+    assert (finding.level, "gpu-operator v26.7.0" in finding.message) == ("warning", True)
+    assert not [chart for chart in plan.charts if chart.sha256 and f"{chart.name} " in finding.message]
+
+
 def infiniband() -> TenantPlan:
     volume = Claim(name="data", kind="volume", mount="/data", size_gib=100, storage_class="shared")
     asked = Tenancy(name="lab", image=f"example.com/train@sha256:{'0' * 64}", volumes=(volume,))
