@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -12,19 +12,21 @@ class Resource:
     """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
 
     anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
-    that holds the playbook bundle.
+    that holds the playbook bundle. prefix: how the names of the objects begin.
     """
 
     kind: Literal["bucket", "objects", "key", "interfaces", "anything"]
     name: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
     """One statement of an IAM policy, always an Allow. equals: condition keys and the value that each must have
-    (StringEquals)."""
+    (StringEquals). like: the same with patterns (StringLike)."""
 
     sid: str
     actions: tuple[str, ...]
     resources: tuple[Resource, ...]
     equals: Mapping[str, str]
+    like: Mapping[str, str] = field(default_factory=dict)

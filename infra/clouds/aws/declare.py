@@ -80,6 +80,7 @@ class Cluster(ComponentResource):
             subnets=self._network.subnets,
             security_groups=self._access.security_groups,
             buckets=self._arns,
+            account=self._network.owner,
             key_arn=self._key_arn,
         )
         Kubernetes("kubernetes", args, ResourceOptions(parent=self))

@@ -10,28 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws import eks as aws_eks
 
 from infra.clouds.aws.documents import assumed_by
 from infra.clouds.aws.eks_addons import Addons, AddonsArgs
 from infra.clouds.aws.eks_cluster import ControlPlane, ControlPlaneArgs
 from infra.clouds.aws.eks_nodes import ManagedNodes, ManagedNodesArgs
-from infra.clouds.aws.eks_roles import role
+from infra.clouds.aws.eks_roles import assumed_by_pods, role
 from infra.clouds.aws.identity import IdentityArgs, statements
 from infra.clouds.kubernetes.login import kubeconfig
 from infra.clouds.kubernetes.objects import Tenant, TenantArgs
 from infra.clouds.order import once
 from infra.plan.aws import AwsPlan, EksPlan, Managed
+from infra.plan.kubernetes.tenant import SERVICE_ACCOUNT
 
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesArgs:
-    """What the cluster needs. subnets, security_groups: ids, and buckets: ARNs, by the plan's names."""
+    """What the cluster needs. subnets, security_groups: ids, and buckets: ARNs, by the plan's names. account: the
+    number of AWS's account that all of it is in."""
 
     plan: AwsPlan
     eks: EksPlan
     subnets: Mapping[str, Input[str]]
     security_groups: Mapping[str, Input[str]]
     buckets: Mapping[str, Input[str]]
+    account: Input[str]
     key_arn: Input[str]
 
 
@@ -77,13 +81,37 @@ class Kubernetes(ComponentResource):
         ]
         addons = self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
         if eks.tenant is not None:
+            self._identity(args, eks.tenant.namespace, control_plane.name)
             cluster = once(control_plane.name, *addons.made)
             token = ["aws", "eks", "get-token", "--region", plan.region, "--cluster-name", cluster]
             login = kubeconfig(control_plane.server, control_plane.authority, token)
             Tenant(eks.tenant.namespace, TenantArgs(plan=eks.tenant, kubeconfig=login), mine)
         self.register_outputs({})
 
+    def _identity(self, args: KubernetesArgs, namespace: str, cluster: Output[str]) -> None:
+        """The role of the tenant's own pods, where the stack has something that they may use."""
+        mine, plan = ResourceOptions(parent=self), args.eks
+        if not plan.tenant_permissions:
+            return
+        allowed = IdentityArgs(plan=plan.tenant_permissions, buckets=args.buckets, key_arn=args.key_arn)
+        trust = assumed_by_pods(args.account, plan.name, namespace, SERVICE_ACCOUNT)
+        aws_eks.PodIdentityAssociation(
+            "tenant-identity",
+            cluster_name=cluster,
+            namespace=namespace,
+            service_account=SERVICE_ACCOUNT,
+            role_arn=role("tenant", trust, statements(allowed), mine),
+            opts=mine,
+        )
+
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:
         plan = [addon for addon in args.eks.addons if addon.before_nodes == before_nodes]
-        addons = AddonsArgs(plan=plan, cluster=cluster, buckets=args.buckets, key_arn=args.key_arn)
+        addons = AddonsArgs(
+            plan=plan,
+            cluster=cluster,
+            named=args.eks.name,
+            account=args.account,
+            buckets=args.buckets,
+            key_arn=args.key_arn,
+        )
         return Addons(name, addons, ResourceOptions(parent=self))

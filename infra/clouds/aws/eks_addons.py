@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import eks
 
-from infra.clouds.aws.documents import assumed_by
-from infra.clouds.aws.eks_roles import role
+from infra.clouds.aws.eks_roles import SYSTEM, assumed_by_pods, role
 from infra.clouds.aws.identity import IdentityArgs, statements
 from infra.plan.aws import AddonPlan
 
 if TYPE_CHECKING:
     from pulumi_aws.eks import AddonPodIdentityAssociationArgsDict
 
-TRUST = assumed_by("pods.eks.amazonaws.com", "sts:TagSession")
-
 
 @dataclass(frozen=True, kw_only=True)
 class AddonsArgs:
-    """What add-ons need. buckets: their ARNs by the plan's names."""
+    """What add-ons need. cluster: its name, known when they may come. named: the same, as the plan has it. account: the
+    number of AWS's account. buckets: their ARNs by the plan's names."""
 
     plan: Sequence[AddonPlan]
     cluster: Input[str]
+    named: str
+    account: Input[str]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
 
@@ -49,7 +49,8 @@ class Addons(ComponentResource):
         identities: list[AddonPodIdentityAssociationArgsDict] = []
         if plan.service_account is not None:
             allowed = statements(IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn))
-            arn = role(plan.name, TRUST, allowed, mine)
+            trust = assumed_by_pods(args.account, args.named, SYSTEM, plan.service_account)
+            arn = role(plan.name, trust, allowed, mine)
             identities.append({"role_arn": arn, "service_account": plan.service_account})
         return eks.Addon(
             f"{plan.name}-addon",

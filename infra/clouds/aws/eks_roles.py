@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulumi import Output, ResourceOptions
+from pulumi import Input, Output, ResourceOptions
 from pulumi_aws import iam
 
 from infra.clouds.aws.documents import policy
@@ -39,7 +39,35 @@ CONTROL_PLANE = (
 )
 
 
-def role(name: str, trust: str, statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
+SYSTEM = "kube-system"  # where the add-ons' pods are
+
+
+def assumed_by_pods(account: Input[str], cluster: str, namespace: str, service_account: str) -> Output[str]:
+    """The trust policy of a role for pods of one service account: of this cluster, and of this account alone.
+
+    Source: EKS User Guide, "Create IAM role with trust policy required by EKS Pod Identity" (EKS tells who asks by
+    request tags) and "Cross-service confused deputy prevention".
+    """
+    tags = {
+        "eks-cluster-name": cluster,
+        "kubernetes-namespace": namespace,
+        "kubernetes-service-account": service_account,
+    }
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Condition": {
+            "StringEquals": {
+                "aws:SourceAccount": account,
+                **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
+            }
+        },
+    }
+    return policy(trust)
+
+
+def role(name: str, trust: Input[str], statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
     """The ARN of a role, known once it may do its work. trust: the policy that says who takes it on."""
     made = iam.Role(f"{name}-role", assume_role_policy=trust, opts=opts)
     permissions = iam.RolePolicy(f"{name}-permissions", role=made.name, policy=policy(*statements), opts=opts)

@@ -49,7 +49,8 @@ def statements(args: IdentityArgs) -> Iterator[dict[str, Any]]:
 
 
 def _statement(plan: Statement, args: IdentityArgs) -> dict[str, Any]:
-    condition = {"Condition": {"StringEquals": dict(plan.equals)}} if plan.equals else {}
+    conditions = {"StringEquals": dict(plan.equals), "StringLike": dict(plan.like)}
+    condition = {"Condition": held} if (held := {key: value for key, value in conditions.items() if value}) else {}
     return {
         "Sid": plan.sid,
         "Effect": "Allow",
@@ -64,7 +65,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
         case "bucket":
             return args.buckets[resource.name]
         case "objects":
-            return Output.concat(args.buckets[resource.name], "/*")
+            return Output.concat(args.buckets[resource.name], f"/{resource.prefix}*")
         case "key":
             return args.key_arn
         case "interfaces":

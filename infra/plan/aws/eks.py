@@ -10,12 +10,13 @@ EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, which com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from infra.plan.aws.capacity import Managed, Spot
 from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.groups import subnet_name
 from infra.plan.aws.managed import GROUP_LABEL, PODS_PER_NODE
-from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, allow, use_of_buckets
+from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_KEY, USE_OBJECTS, allow, use_of_buckets
 from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
 from infra.plan.kubernetes import EFA, SPOT_SECONDS, PodGroupPlan, TenantPlan, pods, tenant_plan
 from infra.plan.rented import BucketPlan
@@ -79,7 +80,8 @@ def eks_plan(
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
         addons=tuple(_addons(storage)),
-        tenant=_tenant(asked, groups),
+        tenant=(tenant := _tenant(asked, groups)),
+        tenant_permissions=tuple(_use_of_own(tenant, asked.region, storage)) if tenant else (),
     )
 
 
@@ -88,6 +90,16 @@ def _tenant(asked: AwsSpec, groups: Sequence[AwsGroupPlan]) -> TenantPlan | None
     if asked.eks is None or asked.eks.tenant is None or not nodes:
         return None
     return tenant_plan(asked.eks.tenant, nodes, OWNERS)
+
+
+def _use_of_own(tenant: TenantPlan, region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[Statement]:
+    """What lies below the tenant's name in the stack's buckets, and the key of that alone, by S3 alone."""
+    names, own = [item.name for item in storage if isinstance(item, BucketPlan)], f"{tenant.namespace}/"
+    if names:
+        listed = allow("ListOwn", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
+        yield replace(listed, like={"s3:prefix": f"{own}*"})
+        yield allow("UseOwn", *USE_OBJECTS, on=[Resource(kind="objects", name=name, prefix=own) for name in names])
+        yield replace(USE_KEY, equals={"kms:ViaService": f"s3.{region}.amazonaws.com"})
 
 
 def _pods(group: AwsGroupPlan, gpu: str) -> PodGroupPlan:

@@ -15,6 +15,7 @@ from infra.spec.aws import AwsSpec
 
 BUNDLE = ""
 ANYTHING = (Resource(kind="anything"),)
+USE_OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
 def permissions(
@@ -42,9 +43,8 @@ def use_of_buckets(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[State
     """What mounting the stack file's buckets needs, beside the key."""
     names = [item.name for item in storage if isinstance(item, BucketPlan)]
     if names:
-        objects = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
         yield allow("ListBuckets", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
-        yield allow("UseObjects", *objects, on=[Resource(kind="objects", name=name) for name in names])
+        yield allow("UseObjects", *USE_OBJECTS, on=[Resource(kind="objects", name=name) for name in names])
 
 
 def allow(sid: str, *actions: str, on: Sequence[Resource], equals: dict[str, str] | None = None) -> Statement:

@@ -13,7 +13,7 @@ from typing import Any
 
 from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan, TenantPlan
 from infra.plan.kubernetes.queues import QUEUE, tolerations
-from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, of, qualified
+from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, SERVICE_ACCOUNT, of, qualified
 from infra.plan.plan import StoragePlan
 
 RUNTIME = "gpufleet-torch"
@@ -132,7 +132,7 @@ def _job(
         },
         "spec": {
             "restartPolicy": "Never",
-            "serviceAccountName": "trainer",
+            "serviceAccountName": SERVICE_ACCOUNT,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "priorityClassName": qualified(tenant, PRODUCTION),
