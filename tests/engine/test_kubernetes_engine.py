@@ -35,7 +35,6 @@ pytestmark = [
     ),
     pytest.mark.filterwarnings("ignore:Unverified HTTPS request"),  # of a certificate made on loopback
 ]
-PODS = "/api/v1/namespaces/research/pods"
 NOW = "2026-11-22T12:00:00Z"
 FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
 
@@ -201,18 +200,23 @@ def test_a_pod_with_its_network_check_is_taken_where_pods_are_restricted(
 
 
 def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> None:
-    submission = life.submission(form="job")
+    submission = life.submission(labels={"kubernetes.io/hostname": "none"})  # whose pods nobody but this test touches
     submission.submit("steps = 1\n", [])
-    until(lambda: life.cluster.api.call("GET", f"{PODS}?labelSelector=gpufleet.io/job%3Dlate-1")["items"])
-    found = life.cluster.api.call("GET", f"{PODS}?labelSelector=gpufleet.io/job%3Dlate-1")["items"]
-    (first,) = [pod["metadata"]["name"] for pod in found if pod["metadata"]["name"].startswith("late-1-0-")]
-    ended = {"exitCode": 1, "message": "network check: this pod reaches the API server\n", "reason": "Error"}
-    checks = [{"name": jobs.CHECK_CONTAINER, "image": "x", "imageID": "", "ready": False, "restartCount": 0}]
-    status = {"phase": "Failed", "initContainerStatuses": [{**checks[0], "state": {"terminated": ended}}]}
-    name = {"name": first, "namespace": "research"}
-    life.cluster.api.apply({"apiVersion": "v1", "kind": "Pod", "metadata": name, "status": status}, part="status")
+    api = life.cluster.api
 
-    with pytest.raises(Told, match=rf"^{first}: network check: this pod reaches the API server$"):
+    def of_rank_zero() -> list[str]:
+        pods = api.call("GET", "/api/v1/namespaces/research/pods")["items"]
+        return [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].startswith("late-1-0-")]
+
+    until(of_rank_zero)
+    (pod,) = of_rank_zero()
+    ended = {"exitCode": 1, "message": "network check: this pod reaches the API server\n", "reason": "Error"}
+    check = {"name": jobs.CHECK_CONTAINER, "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    status = {"phase": "Failed", "initContainerStatuses": [{**check, "state": {"terminated": ended}}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod, "namespace": "research"}, "status": status}
+    api.apply(body, part="status")
+
+    with pytest.raises(Told, match=rf"^{pod}: network check: this pod reaches the API server$"):
         submission.follow(tell_all_but("no pod of rank 0 yet"))
 
     submission.stop()
