@@ -51,7 +51,7 @@ def store(told: Handover, members: int, key: str) -> Iterator[str]:
         process.wait()
 
 
-def send_key(process: subprocess.Popen[str], key: str) -> None:
+def send_key(process: subprocess.Popen[bytes] | subprocess.Popen[str], key: str) -> None:
     """Gives a store or a launcher the run's key on its standard input: others can read its arguments. One that has
     ended already says why itself."""
     assert process.stdin is not None

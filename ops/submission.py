@@ -17,7 +17,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
 from infra.plan.kubernetes import KubernetesPlan
-from infra.plan.kubernetes.jobs import objects
+from infra.plan.kubernetes.jobs import CHECK_CONTAINER, objects
 from infra.plan.kubernetes.tenant import JOB_LABEL
 from infra.printable import one_line
 from ops import untrusted
@@ -101,6 +101,11 @@ class Submission:
             while True:
                 pod = self._reporter(ended, words, on_event)
                 over = self._over(pod)
+                if over and (reason := self._unfit(pod)):
+                    on_event({"event": "waiting", "reason": reason})
+                    words.append(reason)
+                    ended.add(pod)
+                    continue
                 try:
                     for event in self._events(pod, heard, words):
                         record.write(json.dumps(event) + "\n")
@@ -211,6 +216,17 @@ class Submission:
                 yield found
             else:
                 words.append(as_words(line))
+
+    def _unfit(self, pod: str) -> str:
+        """What the network check of an ended pod found, whose job then never began; empty where it found nothing."""
+        try:
+            status: Any = self._core.read_namespaced_pod(pod, self.plan.tenant.namespace).status
+        except (ApiException, HTTPError):
+            return ""  # it is gone, and what it said with it
+        for container in status.init_container_statuses or ():
+            if container.name == CHECK_CONTAINER and (end := container.state.terminated) and end.exit_code:
+                return f"{pod}: {' '.join((end.message or end.reason or f'exit code {end.exit_code}').split())}"
+        return ""
 
     def _over(self, pod: str) -> bool:
         try:

@@ -15,7 +15,7 @@ from infra.plan import described
 from infra.plan.plan import Finding, Plan
 from infra.printable import one_line
 from infra.spec import StackFile
-from ops import clouds, cluster, command, engine, nodes, plan, recovery
+from ops import charts, clouds, cluster, command, engine, nodes, plan, recovery
 from ops.clouds import Cloud
 from ops.engine import Engine
 from ops.failure import Failure
@@ -59,7 +59,7 @@ def up(
         planned = _planned(project, stack) if cloud.billed else None
         if planned and not agreed(planned):
             raise Failure("nothing was created")
-        _heed(file, cloud.checked(), phases)
+        _heed(file, [*cloud.checked(), *charts.differing(decided)], phases)
         if planned:
             rows = planned.document["resources"]
             if wait:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from infra.plan.chart import ChartPlan
 from infra.plan.commands import CommandPlan, as_root, here, mounts
 from infra.plan.volumes import Scratch
 
@@ -246,6 +247,11 @@ class Plan:
             *(("storage", storage.summary) for storage in self.storage),
             ("access", self.access.summary),
         )
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        """The Helm charts that the stack installs for its tenant of Kubernetes."""
+        return ()
 
     @property
     def commands(self) -> tuple[CommandPlan, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -24,12 +24,13 @@ class Resource:
 class Statement:
     """One statement of an IAM policy, always an Allow.
 
-    equals: condition keys and the value that each must have (StringEquals). within_vpc: only for requests that come
-    through the endpoints of the stack's own VPC (AWS).
+    equals: condition keys and the value that each must have (StringEquals). like: the same with patterns (StringLike).
+    within_vpc: only for requests that come through the endpoints of the stack's own VPC (AWS).
     """
 
     sid: str
     actions: tuple[str, ...]
     resources: tuple[Resource, ...]
     equals: Mapping[str, str]
+    like: Mapping[str, str] = field(default_factory=dict)
     within_vpc: bool = False

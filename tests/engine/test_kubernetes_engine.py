@@ -5,6 +5,7 @@ One control plane and one stack serve the whole file; the tests follow their lif
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -167,6 +168,59 @@ def objects(life: Life) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["Job", "JobSet", "TrainJob"])
 def test_every_form_of_a_job_is_taken_by_the_server(life: Life, objects: dict[str, dict[str, Any]], kind: str) -> None:
     life.cluster.api.apply(objects[kind], dry=True)
+
+
+def test_a_pod_of_the_hosts_network_is_refused_in_the_tenants_namespace(
+    life: Life, objects: dict[str, dict[str, Any]]
+) -> None:
+    """No network policy is about such a pod, and the metadata of its node is no hop away."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "own", "namespace": "research"}}
+    spec = {**objects["Job"]["spec"]["template"]["spec"], "hostNetwork": True}
+
+    with pytest.raises(Refused, match=r'violates PodSecurity "baseline:latest": host namespaces \(hostNetwork=true\)'):
+        life.cluster.api.apply({**pod, "spec": spec}, dry=True)
+
+
+def test_a_pod_with_its_network_check_is_taken_where_pods_are_restricted(
+    life: Life, objects: dict[str, dict[str, Any]]
+) -> None:
+    """All that the restricted standard asks beside is an image that does not run as root."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "restricted", "labels": labels}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "trainer", "namespace": "restricted"}}
+    spec = copy.deepcopy(objects["Job"]["spec"]["template"]["spec"])
+    spec["securityContext"]["runAsNonRoot"] = True
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "own", "namespace": "restricted"}, "spec": spec}
+    for body in (space, account):
+        life.cluster.api.apply(body)
+
+    life.cluster.api.apply(pod, dry=True)
+
+    assert spec["initContainers"][0]["name"] == jobs.CHECK_CONTAINER
+
+
+def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> None:
+    submission = life.submission(labels={"kubernetes.io/hostname": "none"})  # whose pods nobody but this test touches
+    submission.submit("steps = 1\n", [])
+    api = life.cluster.api
+
+    def of_rank_zero() -> list[str]:
+        pods = api.call("GET", "/api/v1/namespaces/research/pods")["items"]
+        return [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].startswith("late-1-0-")]
+
+    until(of_rank_zero)
+    (pod,) = of_rank_zero()
+    ended = {"exitCode": 1, "message": "network check: this pod reaches the API server\n", "reason": "Error"}
+    check = {"name": jobs.CHECK_CONTAINER, "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    status = {"phase": "Failed", "initContainerStatuses": [{**check, "state": {"terminated": ended}}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod, "namespace": "research"}, "status": status}
+    api.apply(body, part="status")
+
+    with pytest.raises(Told, match=rf"^{pod}: network check: this pod reaches the API server$"):
+        submission.follow(tell_all_but("no pod of rank 0 yet"))
+
+    submission.stop()
+    submission.clear(lambda _: None, resumed=True)
 
 
 @pytest.mark.parametrize("case", PLANTED)

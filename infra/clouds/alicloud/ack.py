@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, CustomResource, Input, InvokeOutputOptions, Output, Resource, ResourceOptions
 from pulumi_alicloud import cs
@@ -18,7 +19,10 @@ from pulumi_alicloud import cs
 from infra.clouds.kubernetes.login import kubeconfig
 from infra.clouds.kubernetes.objects import Tenant, TenantArgs
 from infra.clouds.order import once
-from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, Pool, Spot
+from infra.plan.alicloud import AckPlan, AddonPlan, AlicloudGroupPlan, Pool, Spot
+
+if TYPE_CHECKING:
+    from pulumi_alicloud.cs import ManagedKubernetesAddonArgsDict
 
 LOGS = ["apiserver", "kcm", "scheduler", "ccm"]
 LOG_DAYS = "30"
@@ -69,7 +73,7 @@ class Ack(ComponentResource):
             deletion_protection=False,
             delete_options=[{"delete_mode": "delete", "resource_type": each} for each in LEFT],
             skip_set_certificate_authority=True,
-            addons=[*({"name": each.name} for each in plan.addons if each.born), {"name": INGRESS, "disabled": True}],
+            addons=[*map(_born, (each for each in plan.addons if each.born)), {"name": INGRESS, "disabled": True}],
             tags=args.tags,
             opts=mine,
         )
@@ -144,6 +148,13 @@ class Ack(ComponentResource):
             compensate_with_on_demand=None if spot is None else spot.fallback is not None,
             opts=ResourceOptions(parent=self, depends_on=list(after)),
         )
+
+
+def _born(addon: AddonPlan) -> ManagedKubernetesAddonArgsDict:
+    """An add-on that comes with the control plane."""
+    if not addon.settings:
+        return {"name": addon.name}
+    return {"name": addon.name, "config": json.dumps(dict(addon.settings), sort_keys=True)}
 
 
 def newest(version: str, released: Sequence[str]) -> str:

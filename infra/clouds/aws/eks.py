@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws import eks as aws_eks
 
 from infra.clouds.aws.documents import assumed_by
 from infra.clouds.aws.eks_addons import Addons, AddonsArgs
 from infra.clouds.aws.eks_cluster import ControlPlane, ControlPlaneArgs
 from infra.clouds.aws.eks_nodes import ManagedNodes, ManagedNodesArgs
-from infra.clouds.aws.eks_roles import role
+from infra.clouds.aws.eks_roles import assumed_by_pods, role
 from infra.clouds.aws.identity import IdentityArgs, statements
 from infra.clouds.kubernetes.login import kubeconfig
 from infra.clouds.kubernetes.objects import Tenant, TenantArgs
 from infra.clouds.order import once
 from infra.plan.aws import AwsPlan, EksPlan, Managed
+from infra.plan.kubernetes.tenant import SERVICE_ACCOUNT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +88,30 @@ class Kubernetes(ComponentResource):
         ]
         addons = self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
         if eks.tenant is not None:
+            self._identity(args, eks.tenant.namespace, control_plane.name)
             cluster = once(control_plane.name, *addons.made)
             token = ["aws", "eks", "get-token", "--region", plan.region, "--cluster-name", cluster]
             login = kubeconfig(control_plane.server, control_plane.authority, token)
             Tenant(eks.tenant.namespace, TenantArgs(plan=eks.tenant, kubeconfig=login), mine)
         self.register_outputs({})
+
+    def _identity(self, args: KubernetesArgs, namespace: str, cluster: Output[str]) -> None:
+        """The role of the tenant's own pods, where the stack has something that they may use."""
+        mine, plan = ResourceOptions(parent=self), args.eks
+        if not plan.tenant_permissions:
+            return
+        allowed = statements(
+            IdentityArgs(plan=plan.tenant_permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
+        )
+        trust = assumed_by_pods(args.owner, plan.name, namespace, SERVICE_ACCOUNT)
+        aws_eks.PodIdentityAssociation(
+            "tenant-identity",
+            cluster_name=cluster,
+            namespace=namespace,
+            service_account=SERVICE_ACCOUNT,
+            role_arn=role("tenant", trust, allowed, mine),
+            opts=mine,
+        )
 
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:
         plan = [addon for addon in args.eks.addons if addon.before_nodes == before_nodes]
@@ -98,6 +119,7 @@ class Kubernetes(ComponentResource):
             plan=plan,
             name=args.eks.name,
             cluster=cluster,
+            owner=args.owner,
             buckets=args.buckets,
             key_arn=args.key_arn,
             vpc_id=args.vpc_id,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import eks
 
-from infra.clouds.aws.documents import policy
-from infra.clouds.aws.eks_roles import role
+from infra.clouds.aws.eks_roles import assumed_by_pods, role
 from infra.clouds.aws.identity import IdentityArgs, statements
 from infra.plan.aws import AddonPlan
 
@@ -26,12 +25,13 @@ NAMESPACE = "kube-system"  # of all add-ons' pods by default
 
 @dataclass(frozen=True, kw_only=True)
 class AddonsArgs:
-    """What add-ons need. name: of the cluster. cluster: the same, known once add-ons may come. buckets: their ARNs by
-    the plan's names."""
+    """What add-ons need. name: of the cluster. cluster: the same, known once add-ons may come. owner: the account's
+    number. buckets: their ARNs by the plan's names."""
 
     plan: Sequence[AddonPlan]
     name: str
     cluster: Input[str]
+    owner: Input[str]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
     vpc_id: Input[str]
@@ -54,7 +54,8 @@ class Addons(ComponentResource):
             allowed = statements(
                 IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
             )
-            arn = role(plan.name, pods_trust(args.name, plan.service_account), allowed, mine)
+            trust = assumed_by_pods(args.owner, args.name, NAMESPACE, plan.service_account)
+            arn = role(plan.name, trust, allowed, mine)
             identities.append({"role_arn": arn, "service_account": plan.service_account})
         return eks.Addon(
             f"{plan.name}-addon",
@@ -66,23 +67,3 @@ class Addons(ComponentResource):
             resolve_conflicts_on_update="PRESERVE",
             opts=mine,
         )
-
-
-def pods_trust(cluster: str, service_account: str) -> Output[str]:
-    """The trust policy of a role for pods of one service account of one cluster: else any association of the account
-    might take it on. By the tags that EKS sends (EKS User Guide, "Create IAM role with trust policy required by EKS Pod
-    Identity")."""
-    return policy(
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "pods.eks.amazonaws.com"},
-            "Action": ["sts:AssumeRole", "sts:TagSession"],
-            "Condition": {
-                "StringEquals": {
-                    "aws:RequestTag/eks-cluster-name": cluster,
-                    "aws:RequestTag/kubernetes-namespace": NAMESPACE,
-                    "aws:RequestTag/kubernetes-service-account": service_account,
-                }
-            },
-        }
-    )

@@ -39,6 +39,32 @@ CONTROL_PLANE = (
 )
 
 
+def assumed_by_pods(owner: Input[str], cluster: str, namespace: str, service_account: str) -> Output[str]:
+    """The trust policy of a role for pods of one service account: of this cluster, and of this account alone, whose
+    number is the owner's. Else any association of Pod Identity might take it on.
+
+    Source: EKS User Guide, "Create IAM role with trust policy required by EKS Pod Identity" (EKS tells who asks by
+    request tags) and "Cross-service confused deputy prevention".
+    """
+    tags = {
+        "eks-cluster-name": cluster,
+        "kubernetes-namespace": namespace,
+        "kubernetes-service-account": service_account,
+    }
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Condition": {
+            "StringEquals": {
+                "aws:SourceAccount": owner,
+                **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
+            }
+        },
+    }
+    return policy(trust)
+
+
 def role(name: str, trust: Input[str], statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
     """The ARN of a role, known once it may do its work. trust: the policy that says who takes it on."""
     made = iam.Role(f"{name}-role", assume_role_policy=trust, opts=opts)

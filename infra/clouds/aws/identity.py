@@ -51,7 +51,8 @@ def statements(args: IdentityArgs) -> Iterator[dict[str, Any]]:
 
 def _statement(plan: Statement, args: IdentityArgs) -> dict[str, Any]:
     equals = {**plan.equals, **({"aws:SourceVpc": args.vpc_id} if plan.within_vpc else {})}
-    condition = {"Condition": {"StringEquals": equals}} if equals else {}
+    conditions = {"StringEquals": equals, "StringLike": dict(plan.like)}
+    condition = {"Condition": held} if (held := {key: value for key, value in conditions.items() if value}) else {}
     return {
         "Sid": plan.sid,
         "Effect": "Allow",

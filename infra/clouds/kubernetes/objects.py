@@ -59,7 +59,7 @@ def _release(
 ) -> CustomResource:
     inputs: dict[str, Any] = {
         "name": chart.name,
-        "chart": chart.chart,
+        "chart": chart.reference,
         "version": chart.version,
         "namespace": chart.namespace,
         "createNamespace": True,

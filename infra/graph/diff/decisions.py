@@ -20,7 +20,8 @@ SECURITY = frozenset(
         *("address", "bmc", "host_key", "port", "prefix", "python", "devices"),  # of hosts
         *("internet", "public_address", "rules", "security_group", "security_groups"),  # of networks
         *("checksum", "client", "copies", "destroyable", "mount", "options"),  # of storage
-        *("bundle", "chart", "limits", "isolation", "kubeconfig", "metadata_hop_limit", "repository"),
+        *("archive", "chart", "repository", "sha256"),  # of charts
+        *("bundle", "limits", "isolation", "kubeconfig", "metadata_hop_limit", "tenant_permissions"),
     }
 )
 

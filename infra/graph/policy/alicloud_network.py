@@ -12,11 +12,12 @@ from ipaddress import IPv4Network, collapse_addresses
 from infra.graph.policy.openings import ALL_PORTS, Network, network_of, too_wide
 from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.graph.policy.ssh import MOST_IPV4_ADDRESSES, WEB_PORTS
-from infra.graph.policy.wire import false, mapping, true
+from infra.graph.policy.wire import document, false, items, mapping, true
 from infra.plan.firewall import SSH_PORT
 
 RULE = "alicloud:ecs/securityGroupRule:SecurityGroupRule"
 VPC, FLOW_LOG = "alicloud:vpc/network:Network", "alicloud:vpc/flowLog:FlowLog"
+NETWORK_PLUGIN = "terway-eniip"
 CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"
 QUEUE, LOG_STORE = "alicloud:message/serviceQueue:ServiceQueue", "alicloud:log/store:Store"
 
@@ -84,6 +85,19 @@ def audit_log(resource: Resource) -> Iterator[Violation]:
     """A cluster keeps a record of who asked for what."""
     if not true(mapping(resource.inputs.get("auditLogConfig")).get("enabled")):
         yield "auditLogConfig.enabled", "must be true: nobody could tell afterwards who did what"
+
+
+@rule("alicloud-enforces-network-policies", CLUSTER)
+def enforces_network_policies(resource: Resource) -> Iterator[Violation]:
+    """A network policy that nobody enforces denies nothing (ACK User Guide, "Use network policies in ACK clusters")."""
+    addons = {mapping(each).get("name"): mapping(each).get("config") for each in items(resource.inputs.get("addons"))}
+    if NETWORK_PLUGIN not in addons:
+        yield "addons", f"must have {NETWORK_PLUGIN}: other plug-ins of ACK enforce no network policy"
+    elif not true(document(addons[NETWORK_PLUGIN]).get("NetworkPolicy")):
+        yield (
+            "addons",
+            f'{NETWORK_PLUGIN} must have the config {{"NetworkPolicy": "true"}}: pods would reach all',
+        )
 
 
 @rule("alicloud-encrypted-messages", QUEUE)

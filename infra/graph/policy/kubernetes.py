@@ -1,7 +1,9 @@
-"""A cluster of EKS is spoken to by those who are named, keeps a record of them, and its secrets encrypted.
+"""A cluster of EKS is spoken to by those who are named, keeps a record of them, and its secrets encrypted; its pods
+reach what their network policies allow.
 
 Sources: EKS User Guide, "Cluster API server endpoint" (open to 0.0.0.0/0 unless told) and "Send control plane logs to
-CloudWatch Logs"; EKS Best Practices, "Data encryption and secrets management"; EKS API, RemoteAccessConfig.
+CloudWatch Logs"; EKS Best Practices, "Data encryption and secrets management"; EKS API, RemoteAccessConfig; EKS User
+Guide, "Limit Pod traffic with Kubernetes network policies" (off unless `enableNetworkPolicy` is told to the add-on).
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.graph.policy.openings import network_of, too_wide
-from infra.graph.policy.rule import Resource, Violation, rule
-from infra.graph.policy.wire import EKS_CLUSTER, EKS_NODES, false, items, mapping
+from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
+from infra.graph.policy.wire import EKS_ADDON, EKS_CLUSTER, EKS_NODES, document, false, items, mapping, true
 from infra.plan.firewall import SSH_PORT
+
+NETWORK_PLUGIN = "vpc-cni"
 
 
 @rule("eks-endpoint-from-the-world", EKS_CLUSTER)
@@ -54,3 +58,15 @@ def eks_nodes_have_a_template(resource: Resource) -> Iterator[Violation]:
     """Nodes of EKS come from a launch template, which the rules of templates are about."""
     if not resource.inputs.get("launchTemplate"):
         yield "launchTemplate", "is missing: disk, metadata service and tags would be EKS's own choice"
+
+
+@stack_rule("eks-enforces-network-policies")
+def eks_enforces_network_policies(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A network policy that nobody enforces is taken by the API server, and denies nothing."""
+    for cluster in stack.of(EKS_CLUSTER):
+        addons = stack.about(cluster, EKS_ADDON, "clusterName")
+        plugin = next((each for each in addons if each.inputs.get("addonName") == NETWORK_PLUGIN), None)
+        if plugin is None:
+            yield cluster, "", f"needs the add-on {NETWORK_PLUGIN}, told to enforce network policies"
+        elif not true(document(plugin.inputs.get("configurationValues")).get("enableNetworkPolicy")):
+            yield plugin, "configurationValues", 'must set `enableNetworkPolicy` to "true": pods would reach everything'

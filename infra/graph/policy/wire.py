@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 LAUNCH_CONFIGURATION = "aws:ec2/launchConfiguration:LaunchConfiguration"
 INSTANCE = "aws:ec2/instance:Instance"
@@ -18,6 +20,7 @@ VPC = "aws:ec2/vpc:Vpc"
 BLOCK_PURCHASE = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 EKS_CLUSTER = "aws:eks/cluster:Cluster"
 EKS_NODES = "aws:eks/nodeGroup:NodeGroup"
+EKS_ADDON = "aws:eks/addon:Addon"
 
 
 def true(value: Any) -> bool:
@@ -47,6 +50,14 @@ def items(value: Any) -> list[Any]:
 def mapping(value: Any) -> Mapping[str, Any]:
     """A nested input; one that is missing or unknown has nothing in it, so nothing that would make it safe."""
     return value if isinstance(value, Mapping) else {}
+
+
+def document(value: Any) -> Mapping[str, Any]:
+    """The settings in a text of YAML or JSON; of one that cannot be read, or is not known, nothing."""
+    try:
+        return mapping(yaml.safe_load(value)) if isinstance(value, str) else {}
+    except yaml.YAMLError:
+        return {}
 
 
 def nested(inputs: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -19,7 +19,11 @@ from infra.spec.alicloud import AlicloudSpec
 from infra.spec.kubernetes import Components
 
 SERVICES = "172.21.0.0/20"  # ACK's own proposal
-BORN = tuple(AddonPlan(name=name, born=True, settings={}) for name in ("terway-eniip", "csi-plugin", "csi-provisioner"))
+BORN = (
+    AddonPlan(name="terway-eniip", born=True, settings={"NetworkPolicy": "true"}),  # without a word it enforces none
+    AddonPlan(name="csi-plugin", born=True, settings={}),
+    AddonPlan(name="csi-provisioner", born=True, settings={}),
+)
 # One request is all cards of a node: without `allocateAllDevices` it would be the one card nearest by.
 ERDMA_SETTINGS = {"preferDriver": "ofed", "allocateAllDevices": True}
 ERDMA = AddonPlan(name="ack-erdma-controller", born=False, settings=ERDMA_SETTINGS)

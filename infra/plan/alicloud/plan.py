@@ -13,6 +13,7 @@ from typing import Literal
 from infra.plan.alicloud import told
 from infra.plan.alicloud.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
 from infra.plan.alicloud.eri import Eri
+from infra.plan.chart import ChartPlan
 from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.kubernetes import TenantPlan
@@ -259,6 +260,10 @@ class AlicloudPlan(RentedPlan):
     ack: AckPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.ack.tenant.charts if self.ack and self.ack.tenant else ()
 
     @property
     def commands(self) -> tuple[CommandPlan, ...]:

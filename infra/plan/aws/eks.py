@@ -1,7 +1,8 @@
 """A cluster of EKS, decided: its control plane and its add-ons.
 
-Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights) and
-"Control plane logs"; amazon-vpc-cni-k8s, docs/iam-policy.md; mountpoint-s3, "Configuring Mountpoint".
+Sources: EKS User Guide, "VPC and subnet requirements", "AWS add-ons" (their names, service accounts and rights),
+"Control plane logs" and "Limit Pod traffic with Kubernetes network policies"; amazon-vpc-cni-k8s, docs/iam-policy.md;
+mountpoint-s3, "Configuring Mountpoint".
 
 EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, which come with a tenant's objects.
 """
@@ -9,12 +10,13 @@ EKS has no add-on for GPUs or for EFA: the device plug-ins are charts, which com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from infra.plan.aws.capacity import Managed, Spot
 from infra.plan.aws.eks_plan import AddonPlan, EksPlan
 from infra.plan.aws.groups import subnet_name
 from infra.plan.aws.managed import GROUP_LABEL, PODS_PER_NODE
-from infra.plan.aws.permissions import ANYTHING, SESSIONS, allow, use_key, use_of_buckets
+from infra.plan.aws.permissions import ANYTHING, SESSIONS, USE_OBJECTS, allow, in_buckets, use_key, use_of_buckets
 from infra.plan.aws.plan import AwsGroupPlan, LustrePlan
 from infra.plan.kubernetes import EFA, SPOT_SECONDS, PodGroupPlan, TenantPlan, pods, tenant_plan
 from infra.plan.rented import BucketPlan
@@ -24,7 +26,10 @@ from infra.spec.kubernetes import Components
 
 CONTROL_PLANE_GROUP = "eks.control-plane"  # the dot keeps it apart from the groups of the stack file
 LOG_RETENTION_DAYS = 30
-POD_ADDRESSES = {"env": {"MINIMUM_IP_TARGET": str(PODS_PER_NODE), "WARM_IP_TARGET": "1"}}
+NETWORK_SETTINGS = {
+    "enableNetworkPolicy": "true",  # else policies are taken, and enforced by nobody
+    "env": {"MINIMUM_IP_TARGET": str(PODS_PER_NODE), "WARM_IP_TARGET": "1"},
+}
 
 PULL_IMAGES = allow(
     "PullImages",
@@ -75,7 +80,8 @@ def eks_plan(
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
         addons=tuple(_addons(asked.region, storage)),
-        tenant=_tenant(asked, groups),
+        tenant=(tenant := _tenant(asked, groups)),
+        tenant_permissions=tuple(_use_of_own(tenant, asked.region, storage)) if tenant else (),
     )
 
 
@@ -84,6 +90,16 @@ def _tenant(asked: AwsSpec, groups: Sequence[AwsGroupPlan]) -> TenantPlan | None
     if asked.eks is None or asked.eks.tenant is None or not nodes:
         return None
     return tenant_plan(asked.eks.tenant, nodes, OWNERS)
+
+
+def _use_of_own(tenant: TenantPlan, region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[Statement]:
+    """What lies below the tenant's name in the stack's buckets, from its network, and the key of that by S3 alone."""
+    names, own = [item.name for item in storage if isinstance(item, BucketPlan)], f"{tenant.namespace}/"
+    if names:
+        listed = in_buckets("ListOwn", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
+        yield replace(listed, like={"s3:prefix": f"{own}*"})
+        yield in_buckets("UseOwn", *USE_OBJECTS, on=[Resource(kind="objects", name=name, prefix=own) for name in names])
+        yield use_key(region, storage)
 
 
 def _pods(group: AwsGroupPlan, gpu: str) -> PodGroupPlan:
@@ -111,7 +127,7 @@ def _addons(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator
         before_nodes=True,
         service_account="aws-node",
         permissions=(POD_INTERFACES, TAG_INTERFACES),
-        settings=POD_ADDRESSES,
+        settings=NETWORK_SETTINGS,
     )
     yield AddonPlan(name="kube-proxy", before_nodes=True)
     yield AddonPlan(name="coredns", before_nodes=False)

@@ -33,6 +33,7 @@ class EksPlan:
     internet; the VPC reaches it always. subnets: private ones of at least two zones. security_group: between it and the
     nodes. logs: what it writes to CloudWatch Logs. support: STANDARD is upgraded when its time is over, and never
     billed as extended support. tenant: whose objects are put into the cluster, None for nobody's.
+    tenant_permissions: of the role that the tenant's pods take on, empty where they need none.
     """
 
     name: str
@@ -46,3 +47,4 @@ class EksPlan:
     support: str = "STANDARD"
     addons: tuple[AddonPlan, ...]
     tenant: TenantPlan | None
+    tenant_permissions: tuple[Statement, ...] = ()

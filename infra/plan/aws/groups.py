@@ -48,6 +48,7 @@ GPU_LOAD_PERCENT = 85.0
 METRIC_NAMESPACE, METRIC = "gpufleet", "gpu_utilization"
 WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
 METADATA_HOP_LIMIT = 2  # 1, the default, ends at the host: containers would not reach it
+POD_METADATA_HOP_LIMIT = 1  # pods must not: they would take on the node's role
 
 ONE_CARD = NetworkCards(cards=1, interfaces_per_card=1, efa_interfaces=0, first_card_efa=False)
 MARKETS: dict[type[Market], Literal["on-demand", "spot", "reservation", "capacity-block"]] = {
@@ -104,7 +105,7 @@ def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) 
         root=refusals.decided(f"{here}.root", partial(_root, group.root, role, disks), _root(None, role, disks)),
         scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0, mount=disks.scratch),
         mig=group.mig or (),
-        metadata_hop_limit=METADATA_HOP_LIMIT,
+        metadata_hop_limit=METADATA_HOP_LIMIT if asked.eks is None else POD_METADATA_HOP_LIMIT,
         tags={"gpufleet:group": group.name},
     )
 

@@ -20,6 +20,7 @@ from infra.spec.aws import AwsSpec
 
 BUNDLE = ""
 ANYTHING = (Resource(kind="anything"),)
+USE_OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
 def permissions(
@@ -27,7 +28,7 @@ def permissions(
 ) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return (
-        _in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
+        in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
         *use_of_buckets(storage),
         use_key(asked.region, storage),
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
@@ -47,9 +48,8 @@ def use_of_buckets(storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[State
     """What mounting the stack file's buckets needs, beside the key."""
     names = [item.name for item in storage if isinstance(item, BucketPlan)]
     if names:
-        objects = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
-        yield _in_buckets("ListBuckets", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
-        yield _in_buckets("UseObjects", *objects, on=[Resource(kind="objects", name=name) for name in names])
+        yield in_buckets("ListBuckets", "s3:ListBucket", on=[Resource(kind="bucket", name=name) for name in names])
+        yield in_buckets("UseObjects", *USE_OBJECTS, on=[Resource(kind="objects", name=name) for name in names])
 
 
 def use_key(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Statement:
@@ -64,7 +64,8 @@ def allow(sid: str, *actions: str, on: Sequence[Resource], equals: dict[str, str
     return Statement(sid=sid, actions=actions, resources=tuple(on), equals=equals or {})
 
 
-def _in_buckets(sid: str, *actions: str, on: Sequence[Resource]) -> Statement:
+def in_buckets(sid: str, *actions: str, on: Sequence[Resource]) -> Statement:
+    """The same about what lies in buckets, for requests from the stack's own network alone."""
     return Statement(sid=sid, actions=actions, resources=tuple(on), equals={}, within_vpc=True)
 
 

@@ -13,6 +13,7 @@ from infra.plan.aws import told
 from infra.plan.aws.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
 from infra.plan.aws.eks_plan import EksPlan
 from infra.plan.cards import Interface
+from infra.plan.chart import ChartPlan
 from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.placement import Placement
@@ -255,6 +256,10 @@ class AwsPlan(RentedPlan):
     eks: EksPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.eks.tenant.charts if self.eks and self.eks.tenant else ()
 
     @property
     def remains(self) -> tuple[str, ...]:

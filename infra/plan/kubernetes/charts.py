@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from infra.plan.kubernetes.chart_lock import locked
 from infra.plan.kubernetes.plan import ChartPlan, Manifest, PodGroupPlan
 from infra.plan.kubernetes.pods import EFA as EFA_RESOURCE
 from infra.plan.kubernetes.tenant import of
@@ -49,8 +50,10 @@ KEYS: Mapping[str, frozenset[str]] = {
 
 def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     """In the order in which they need each other; none where the cluster has its own."""
-    if not components.install:
-        return
+    return map(locked, _needed(asked, groups, components) if components.install else ())
+
+
+def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     resources = {resource for group in groups for resource in group.resources}
     yield PROMETHEUS
     yield gpu_operator(components, mixed=any(each.startswith("nvidia.com/mig-") for each in resources))

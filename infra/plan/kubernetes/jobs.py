@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from infra.plan.kubernetes.plan import Manifest, Object, PodGroupPlan, TenantPlan
 from infra.plan.kubernetes.queues import QUEUE, tolerations
-from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, of, qualified
+from infra.plan.kubernetes.tenant import JOB_LABEL, PRODUCTION, SERVICE_ACCOUNT, of, qualified
 from infra.plan.plan import StoragePlan
 
 RUNTIME = "gpufleet-torch"
@@ -22,6 +23,10 @@ STORE_KEY = "store"  # in the job's secret
 RESTARTS = 3
 SHARED_MEMORY = "64Gi"  # a data loader's batches go through /dev/shm, which is 64 MiB unless told (containerd)
 JOB_FOLDER = "/etc/gpufleet"
+NETWORK_CHECK = Path(__file__).with_name("network_check.py").read_text()
+POLICY_SECONDS = 60  # from a pod's start until its network policies are enforced, at most
+CHECK_CONTAINER = "network-check"
+UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 # The store runs beside rank 0 for want of a machine outside; when that pod is lost, all start again from a checkpoint.
 LAUNCH = """\
@@ -135,7 +140,7 @@ def _job(
         },
         "spec": {
             "restartPolicy": "Never",
-            "serviceAccountName": "trainer",
+            "serviceAccountName": SERVICE_ACCOUNT,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "priorityClassName": qualified(tenant, PRODUCTION),
@@ -143,6 +148,7 @@ def _job(
             "nodeSelector": dict(group.labels),
             "tolerations": tolerations(group),
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+            "initContainers": [_network_check(image)],
             "containers": [_container(group, storage, image, name, arguments, store=store)],
             "volumes": [*_volumes(storage), *([{"name": "job", "configMap": {"name": name}}] if store else [])],
         },
@@ -156,6 +162,18 @@ def _job(
         "template": pods,
     }
     return {**({"metadata": {"labels": labels}} if labels else {}), "spec": spec}
+
+
+def _network_check(image: str) -> dict[str, Any]:
+    """No job begins in a namespace whose network policies nobody enforces; why it does not is in the pod's status."""
+    return {
+        "name": CHECK_CONTAINER,
+        "image": image,
+        "command": ["python", "-I", "-c", NETWORK_CHECK, str(POLICY_SECONDS)],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        "securityContext": UNPRIVILEGED,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
 
 
 def _container(
@@ -175,7 +193,7 @@ def _container(
         "command": ["/bin/sh", "-c", script, "launch", *arguments],
         "env": env if store else env[:2],
         "resources": {"requests": {"cpu": "4", "memory": "32Gi"}, "limits": dict(group.resources)},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": UNPRIVILEGED,
         "volumeMounts": [
             {"name": "shared-memory", "mountPath": "/dev/shm"},
             *({"name": volume.name, "mountPath": volume.mount} for volume in storage),

@@ -6,26 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from infra.plan.chart import ChartPlan
 from infra.plan.commands import CommandPlan, as_root, here
 from infra.plan.plan import AccessPlan, GroupPlan, Plan
 
 Object = Mapping[str, Any]  # an object of Kubernetes, as its API takes it
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChartPlan:
-    """A Helm chart in one version. repository: empty for a chart of a registry, whose `chart` begins with oci://.
-
-    after: the charts whose definitions of custom resources it needs.
-    """
-
-    name: str
-    chart: str
-    repository: str
-    version: str
-    namespace: str
-    values: Mapping[str, Any]
-    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +64,8 @@ class TenantPlan:
         """Charts bring pods that are root on nodes: drivers, device plug-ins, exporters."""
         return tuple(
             as_root(
-                f"up, chart {chart.name}",
-                *("helm", "install", chart.name, chart.chart, "--version", chart.version),
+                f"up, chart {chart.name}" + (f" of sha256 {chart.sha256}" if chart.archive else ""),
+                *("helm", "install", chart.name, chart.reference, "--version", chart.version),
                 *(("--repo", chart.repository) if chart.repository else ()),
             )
             for chart in self.charts
@@ -107,6 +92,10 @@ class KubernetesPlan(Plan):
     access: ClusterAccessPlan
     groups: tuple[PodGroupPlan, ...]
     tenant: TenantPlan
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.tenant.charts
 
     @property
     def place(self) -> str:

@@ -11,6 +11,7 @@ GPU = "nvidia.com/gpu"
 JOB_LABEL, TENANT_LABEL = "gpufleet.io/job", "gpufleet.io/tenant"
 CHARTS_LABEL = "gpufleet.io/charts"  # of the one tenant of a cluster that has installed them
 PRODUCTION, DEVELOPMENT = "production", "development"
+SERVICE_ACCOUNT = "trainer"
 SPARE_PODS = 20  # beside one a node: notebooks, a look into a volume
 
 
@@ -19,7 +20,7 @@ def tenant(
 ) -> Iterator[Manifest]:
     """volumes: each with its size in GiB and its storage class. installs: the cluster's charts are this tenant's."""
     yield Manifest(body=namespace(name, installs=installs))
-    yield Manifest(body=of("v1", "ServiceAccount", "trainer", name) | {"automountServiceAccountToken": False})
+    yield Manifest(body=of("v1", "ServiceAccount", SERVICE_ACCOUNT, name) | {"automountServiceAccountToken": False})
     yield Manifest(body=of("v1", "ResourceQuota", "share", name) | {"spec": {"hard": _share(groups)}})
     yield Manifest(body=of("v1", "LimitRange", "sizes", name) | {"spec": {"limits": [_SIZES]}})
     yield from (Manifest(body=body) for body in _policies(name))

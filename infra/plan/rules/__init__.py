@@ -9,7 +9,7 @@ from infra.plan.plan import Finding, Plan
 from infra.plan.rules.registry import RULES, Rule
 from infra.spec.cluster import Cluster
 
-EVERY = ("budget", "mig", "names", "storage")
+EVERY = ("budget", "charts", "mig", "names", "storage")
 RENTED = ("drivers", "load", "prices")
 FILES = {
     "local": ("local",),

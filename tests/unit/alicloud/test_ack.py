@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import ip_network
 
 import pytest
@@ -85,3 +86,12 @@ def test_the_logs_of_a_cluster_go_with_it(ali: Project) -> None:
 
     told = {each["resourceType"]: each["deleteMode"] for each in made.inputs["deleteOptions"]}
     assert told == {"SLS_Data": "delete", "SLS_ControlPlane": "delete"}
+
+
+def test_the_network_plug_in_is_born_enforcing_network_policies(ali: Project) -> None:
+    graph = render(ali.plan(**ACK, nodes=group(SYSTEM, **A10)), ali.root)
+
+    (made,) = graph.of("ManagedKubernetes")
+
+    (terway,) = [each for each in made.inputs["addons"] if each["name"] == "terway-eniip"]
+    assert json.loads(terway["config"])["NetworkPolicy"] == "true"

@@ -16,6 +16,7 @@ from infra.graph.policy import alicloud_rights as rights
 PROVIDER = "pulumi:providers:alicloud"
 TAGS = {"gpufleet:stack": "x", "gpufleet:name": "y"}
 URN = "urn:pulumi:x::gpufleet::pulumi:providers:alicloud::alicloud"
+ENFORCED = "alicloud-enforces-network-policies"
 LEAK = "LTAI5tKmXxQwErTyUiOpAsDf"
 
 
@@ -68,8 +69,17 @@ def bucket(*others: Resource, **inputs: Any) -> list[Resource]:
     return [made(keeping.BUCKET, **{**sound, "bucket": "b", **inputs}), *settings.values()]
 
 
+def plugin(settings: Any, name: str = "terway-eniip") -> dict[str, Any]:
+    return {"name": name, "config": settings if isinstance(settings, str | None) else json.dumps(settings)}
+
+
 def cluster(**inputs: Any) -> Resource:
-    sound = {"slbInternetEnabled": False, "encryptionProviderKey": "k", "auditLogConfig": {"enabled": True}}
+    sound = {
+        "slbInternetEnabled": False,
+        "encryptionProviderKey": "k",
+        "auditLogConfig": {"enabled": True},
+        "addons": [{"name": "csi-plugin"}, plugin({"NetworkPolicy": "true"})],
+    }
     return made(network.CLUSTER, **{**sound, "tags": TAGS, **inputs})
 
 
@@ -148,6 +158,14 @@ INSECURE: dict[str, tuple[str, list[Resource]]] = {
     "an assurance that may be forgotten": ("alicloud-assurance-is-protected", [made(nodes.ASSURANCE, tags=TAGS)]),
     "a public API": ("alicloud-api-in-the-network", [cluster(slbInternetEnabled=True)]),
     "secrets in clear": ("alicloud-kubernetes-secrets", [cluster(encryptionProviderKey=None)]),
+    "a network without policies": (ENFORCED, [cluster(addons=[plugin({"NetworkPolicy": "false"})])]),
+    "a network without a word on policies": (ENFORCED, [cluster(addons=[plugin(None)])]),
+    "a network with unknown settings": (ENFORCED, [cluster(addons=[plugin("[unknown]")])]),
+    "a network that knows no policies": (
+        ENFORCED,
+        [cluster(addons=[plugin({"NetworkPolicy": "true"}, name="flannel")])],
+    ),
+    "a cluster without a network plug-in": (ENFORCED, [cluster(addons=None)]),
     "no audit log": ("alicloud-audit-log", [cluster(auditLogConfig=None)]),
     "messages in clear": ("alicloud-encrypted-messages", [made(network.QUEUE)]),
     "logs in clear": ("alicloud-encrypted-logs", [made(network.LOG_STORE)]),

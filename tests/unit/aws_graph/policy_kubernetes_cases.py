@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from policy_samples import Insecure, Resource, Secure, made, of
+from policy_samples import (
+    EKS_CLUSTER,
+    ENFORCING,
+    TAGS,
+    Insecure,
+    Resource,
+    Secure,
+    eks,
+    eks_nodes,
+    kubernetes_nodes,
+    made,
+    network_plugin,
+    of,
+)
 
 JOB = "kubernetes:batch/v1:Job"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -50,6 +63,7 @@ def chart(**inputs: Any) -> Resource:
     return made(RELEASE, **{"chart": "a", "version": "1.0.0", "repositoryOpts": {"repo": "https://a"}, **inputs})
 
 
+ENFORCED, NODE_METADATA = "eks-enforces-network-policies", "kubernetes-node-metadata"
 HOST, ROOT = "pod-shares-nothing-with-its-host", "container-has-no-privileges"
 INSECURE: Insecure = {
     "the host's network": of(HOST, job(hostNetwork=True)),
@@ -108,6 +122,19 @@ INSECURE: Insecure = {
     "a chart over plain HTTP": of("charts-are-pinned", chart(repositoryOpts={"repo": "http://a"})),
     "a namespace without a fence": of("tenants-are-fenced-in", space()),
     "a fence one way": of("tenants-are-fenced-in", space(), policy(policyTypes=["Ingress"])),
+    "a cluster whose network plug-in enforces no policy": of(ENFORCED, eks(), network_plugin({"env": {}})),
+    "a cluster whose network plug-in has no settings": of(ENFORCED, eks(), network_plugin(None)),
+    "a cluster that switches enforcement off": of(ENFORCED, eks(), network_plugin({"enableNetworkPolicy": "false"})),
+    "a cluster with unknown settings": of(ENFORCED, eks(), network_plugin("[unknown]")),
+    "a cluster with settings that are no document": of(ENFORCED, eks(), network_plugin("a: [")),
+    "a cluster without a network plug-in": of(ENFORCED, eks(), network_plugin(ENFORCING, name="coredns")),
+    "a cluster beside one that enforces": of(
+        ENFORCED, eks(), network_plugin(ENFORCING, cluster=made(EKS_CLUSTER, "other", tags=TAGS))
+    ),
+    "nodes whose pods reach the node's role": of(NODE_METADATA, *kubernetes_nodes(httpPutResponseHopLimit=2)),
+    "nodes with an unknown hop limit": of(NODE_METADATA, *kubernetes_nodes(httpPutResponseHopLimit=None)),
+    "nodes with a second metadata address": of(NODE_METADATA, *kubernetes_nodes(httpProtocolIpv6="enabled")),
+    "nodes from a template of somebody else": of(NODE_METADATA, eks_nodes()),
     "a fence around some pods": of("tenants-are-fenced-in", space(), policy(podSelector={"matchLabels": {"a": "b"}})),
 }
 SECURE: Secure = {
@@ -143,6 +170,13 @@ SECURE: Secure = {
     "a binding of a small role": [bound("pod-reader")],
     "a service inside": [made(SERVICE, spec={"clusterIP": "None"})],
     "a service by default": [made(SERVICE, spec={"ports": [{"port": 80}]})],
+    "a cluster that enforces network policies": [eks(endpointPublicAccess=False), network_plugin(ENFORCING)],
+    "a cluster that does so by YAML": [
+        eks(endpointPublicAccess=False),
+        network_plugin("enableNetworkPolicy: true\nenv: {WARM_IP_TARGET: '1'}\n"),
+    ],
+    "nodes whose role ends at the host": kubernetes_nodes(),
+    "nodes without a metadata service": kubernetes_nodes(httpEndpoint="disabled", httpPutResponseHopLimit=None),
     "a chart": [chart()],
     "a chart of a registry": [chart(chart="oci://a/b", repositoryOpts=None)],
 }

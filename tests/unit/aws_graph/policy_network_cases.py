@@ -11,6 +11,7 @@ from policy_samples import (
     EKS_CLUSTER,
     EKS_NODES,
     ELASTIC_IP,
+    ENFORCING,
     FLOW_LOG,
     GROUP,
     HALVES,
@@ -30,7 +31,9 @@ from policy_samples import (
     eks_nodes,
     inline,
     instance,
+    kubernetes_nodes,
     made,
+    network_plugin,
     of,
     opened,
     ssh,
@@ -209,10 +212,10 @@ SECURE: Secure = {
     ],
     "a notebook for a named network": [opened(fromPort=8888, toPort=8888, cidrIpv4="203.0.113.0/24")],
     "EKS nodes with a key for a group": [
-        eks_nodes(remoteAccess={"ec2SshKey": "ops", "sourceSecurityGroupIds": ["sg-1"]})
+        *kubernetes_nodes(eks_nodes(remoteAccess={"ec2SshKey": "ops", "sourceSecurityGroupIds": ["sg-1"]}))
     ],
-    "a private API server": [eks(endpointPrivateAccess=True, endpointPublicAccess=False)],
-    "an API server for named networks": [eks(publicAccessCidrs=["203.0.113.0/24"])],
+    "a private API server": [eks(endpointPrivateAccess=True, endpointPublicAccess=False), network_plugin(ENFORCING)],
+    "an API server for named networks": [eks(publicAccessCidrs=["203.0.113.0/24"]), network_plugin(ENFORCING)],
     "a VPC with a flow log": [
         made(VPC, "net", tags=TAGS, cidrBlock="10.0.0.0/16"),
         made(FLOW_LOG, vpcId="${net.id}", trafficType="ALL"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 from infra.graph.policy import Resource
@@ -45,6 +46,7 @@ NETWORK_ACL = "aws:ec2/networkAcl:NetworkAcl"
 DEFAULT_ACL = "aws:ec2/defaultNetworkAcl:DefaultNetworkAcl"
 ACL_RULE = "aws:ec2/networkAclRule:NetworkAclRule"
 EKS_CLUSTER, EKS_NODES = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
+EKS_ADDON = "aws:eks/addon:Addon"
 PURCHASE = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 PARAMETER = "aws:ssm/parameter:Parameter"
 PROVIDER = "pulumi:providers:aws"
@@ -123,6 +125,22 @@ def eks(*, encrypted: bool = True, **network: Any) -> Resource:
     inputs: dict[str, Any] = {"enabledClusterLogTypes": ["api", "audit"], "tags": TAGS}
     inputs |= {"encryptionConfig": encryption} if encrypted else {}
     return made(EKS_CLUSTER, vpcConfig={"subnetIds": ["a", "b"], **network}, **inputs)
+
+
+ENFORCING = {"enableNetworkPolicy": "true"}
+
+
+def network_plugin(settings: Any, name: str = "vpc-cni", cluster: Resource | None = None) -> Resource:
+    """settings: as YAML, of which JSON is a part, or an object."""
+    text = settings if isinstance(settings, str | None) else json.dumps(settings)
+    addon = made(EKS_ADDON, "network", tags=TAGS, addonName=name, clusterName="x", configurationValues=text)
+    return replace(addon, references={"clusterName": [(cluster or eks()).urn]})
+
+
+def kubernetes_nodes(nodes: Resource | None = None, **options: Any) -> list[Resource]:
+    """A managed node group, and the template that it is made of, with these metadata options."""
+    made_from = template(metadataOptions={"httpTokens": "required", "httpPutResponseHopLimit": 1, **options})
+    return [made_from, replace(nodes or eks_nodes(), references={"launchTemplate": [made_from.urn]})]
 
 
 def eks_nodes(**inputs: Any) -> Resource:

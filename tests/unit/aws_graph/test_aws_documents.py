@@ -80,16 +80,4 @@ def test_a_service_is_let_in_for_this_account_alone(cluster: str, graph_of: Call
         service: condition.get("StringEquals", {}).get("aws:SourceAccount") for service, condition in let_in.items()
     }
     unbound = {service for service, account in accounts.items() if account != "${vpc.ownerId}"}
-    assert unbound - {"ec2.amazonaws.com", "pods.eks.amazonaws.com"} == set()
-
-
-def test_a_role_for_pods_is_for_one_service_account_of_one_cluster(graph_of: Callable[[str], Graph]) -> None:
-    trusts = [statements(node.inputs["assumeRolePolicy"])[0] for node in graph_of("eks").of("iam/role:Role")]
-    pods = [trust for trust in trusts if trust["Principal"]["Service"] == "pods.eks.amazonaws.com"]
-
-    assert pods
-    for trust in pods:
-        named = trust["Condition"]["StringEquals"]
-        assert named["aws:RequestTag/kubernetes-namespace"] == "kube-system"
-        assert named["aws:RequestTag/kubernetes-service-account"] in ("aws-node", "s3-csi-driver-sa")
-        assert named["aws:RequestTag/eks-cluster-name"]
+    assert unbound <= {"ec2.amazonaws.com"}

@@ -120,7 +120,22 @@ def test_managed_nodes_have_the_cards_and_the_reservation_of_plain_ones(graph_of
 
     assert managed["networkInterfaces"] == plain["networkInterfaces"]
     assert managed["capacityReservationSpecification"] == plain["capacityReservationSpecification"]
-    assert managed["metadataOptions"] == plain["metadataOptions"]
+
+
+def test_the_roles_of_managed_nodes_are_out_of_their_pods_reach(graph_of: Rendered) -> None:
+    """A pod is a hop away from its host; the answer with the token ends there."""
+    for group in ("system", "trainer", "cheap"):
+        assert template(graph_of("eks"), group)["metadataOptions"] == {
+            "httpEndpoint": "enabled",
+            "httpTokens": "required",
+            "httpPutResponseHopLimit": 1,
+        }
+
+
+def test_the_network_plugin_enforces_network_policies(graph_of: Rendered) -> None:
+    settings = json.loads(inputs(graph_of("eks"), "Addon", "vpc-cni-addon")["configurationValues"])
+
+    assert settings["enableNetworkPolicy"] == "true"
 
 
 @pytest.mark.parametrize(
@@ -228,6 +243,63 @@ def test_pods_take_on_roles_of_their_own(graph_of: Rendered, addon: str, account
     assert identity == {"roleArn": f"${{{addon}-role.arn}}", "serviceAccount": account}
     assert trust["Principal"] == {"Service": "pods.eks.amazonaws.com"}
     assert trust["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+
+
+@pytest.mark.parametrize(
+    ("role", "namespace", "account"),
+    [
+        ("vpc-cni", "kube-system", "aws-node"),
+        ("aws-mountpoint-s3-csi-driver", "kube-system", "s3-csi-driver-sa"),
+        ("tenant", "research", "trainer"),
+    ],
+)
+def test_a_pods_role_is_of_one_service_account_of_this_cluster_and_account(
+    tenants: Graph, role: str, namespace: str, account: str
+) -> None:
+    (trust,) = statements(inputs(tenants, "iam/role:Role", f"{role}-role")["assumeRolePolicy"])
+
+    assert trust["Principal"] == {"Service": "pods.eks.amazonaws.com"}
+    assert trust["Condition"] == {
+        "StringEquals": {
+            "aws:SourceAccount": "${vpc.ownerId}",
+            "aws:RequestTag/eks-cluster-name": "gpufleet-x",
+            "aws:RequestTag/kubernetes-namespace": namespace,
+            "aws:RequestTag/kubernetes-service-account": account,
+        }
+    }
+
+
+def test_a_tenants_pods_may_use_what_is_theirs_in_the_stacks_buckets_and_nothing_else(tenants: Graph) -> None:
+    identity = inputs(tenants, "PodIdentityAssociation")
+    allowed = {one["Sid"]: one for one in statements(inputs(tenants, "RolePolicy", "tenant-permissions")["policy"])}
+
+    assert (identity["namespace"], identity["serviceAccount"]) == ("research", "trainer")
+    assert identity["roleArn"] == "${tenant-role.arn}"
+    assert set(allowed) == {"ListOwn", "UseOwn", "UseKey"}
+    assert allowed["UseOwn"]["Resource"] == ["${storage-data-bucket.arn}/research/*"]
+    within = {"StringEquals": {"aws:SourceVpc": "${vpc.id}"}}
+    assert allowed["UseOwn"]["Condition"] == within
+    assert allowed["ListOwn"]["Condition"] == {**within, "StringLike": {"s3:prefix": "research/*"}}
+    assert allowed["UseKey"]["Condition"] == {"StringEquals": {"kms:ViaService": "s3.us-east-1.amazonaws.com"}}
+
+
+def test_a_tenant_without_buckets_has_no_role(root: Path) -> None:
+    bare = render(planned(root, with_tenant(EKS).partition("storage:")[0]), root)
+
+    assert bare.of("PodIdentityAssociation") == []
+
+
+def with_tenant(text: str) -> str:
+    image = f"a/b@sha256:{'0' * 64}"
+    volume = "{name: work, kind: volume, mount: /work, size_gib: 100, storage_class: shared}"
+    tenant = f"  tenant: {{name: research, image: '{image}', volumes: [{volume}]}}\n"
+    return text.replace("  api_from: [8.8.8.0/24]\n", f"  api_from: [8.8.8.0/24]\n{tenant}")
+
+
+@pytest.fixture
+def tenants(root: Path) -> Graph:
+    """A cluster of EKS with a tenant."""
+    return render(planned(root, with_tenant(EKS)), root)
 
 
 def test_nodes_may_neither_touch_interfaces_nor_the_data_which_is_for_pods(graph_of: Rendered) -> None:

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[Change, str]] = {
     "Volta": (nodes(gpu="V100-SXM2-32GB"), "pods-run-the-locked-torch"),
     "no fabric": (nodes(fabric=None), "pods-of-a-job-are-joined"),
     "no volume": (lambda cluster: cluster.update(storage=[]), "ranks-share-a-volume"),
+    "charts of a version that can change": (lambda _: None, "charts-are-known-by-digest"),
     "three cards": (
         nodes(fabric={"resource": "vpc.amazonaws.com/efa", "count": 3}),
         "the-node-takes-its-fabric-whole",
@@ -65,8 +66,18 @@ CASES: dict[str, tuple[Change, str]] = {
 }
 
 
-def test_the_shipped_stack_has_no_findings(root: Path) -> None:
-    assert planned(root).findings == ()
+def test_the_shipped_stack_has_no_findings_but_charts_whose_digests_nobody_knows(root: Path) -> None:
+    (finding,) = planned(root).findings
+
+    assert (finding.level, finding.rule) == ("warning", "charts-are-known-by-digest")
+    assert "kueue 0.19.2" in finding.message
+    assert "keda 2.20.2" not in finding.message
+
+
+def test_a_tenant_of_a_cluster_with_charts_of_its_own_has_no_findings(root: Path) -> None:
+    owns = parts(driver="image", device_plugin="cluster", install=False)
+
+    assert planned(root, owns).findings == ()
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from infra.graph import Graph, render
+from infra.graph.policy.pods import pod_specs
 from infra.plan import decide
 from infra.plan.kubernetes import EFA, KubernetesPlan, TenantPlan, pods, tenant_plan
 from infra.plan.kubernetes.charts import unknown_values
-from infra.plan.kubernetes.jobs import objects
+from infra.plan.kubernetes.jobs import NETWORK_CHECK, objects
 from infra.spec import load
 from infra.spec.kubernetes import Claim, Components, Tenancy
 
@@ -118,6 +119,15 @@ def test_spot_pods_of_ack_may_save_nearly_as_long_as_the_notice_lasts() -> None:
     assert node["template"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 280
 
 
+@pytest.mark.parametrize("stack", OWN)
+def test_charts_of_a_clusters_own_tenant_without_a_digest_are_named(stack: str) -> None:
+    plan = decide(load(project(), stack))
+    (finding,) = [each for each in plan.findings if each.rule == "charts-are-known-by-digest"]
+
+    assert (finding.level, "gpu-operator v26.7.0" in finding.message) == ("warning", True)
+    assert not [chart for chart in plan.charts if chart.sha256 and f"{chart.name} " in finding.message]
+
+
 def infiniband() -> TenantPlan:
     volume = Claim(name="data", kind="volume", mount="/data", size_gib=100, storage_class="shared")
     asked = Tenancy(name="lab", image=f"example.com/train@sha256:{'0' * 64}", volumes=(volume,))
@@ -154,6 +164,24 @@ def test_a_job_names_priorities_that_its_tenant_has(form: Literal["job", "jobset
     assert asked == {"lab.production"}
     for kind in ("PriorityClass", "WorkloadPriorityClass"):
         assert asked <= {m.body["metadata"]["name"] for m in tenant.manifests if m.body["kind"] == kind}
+
+
+@pytest.mark.parametrize("form", ["job", "jobset", "trainjob"])
+def test_a_pod_of_every_form_begins_with_the_network_check(form: Literal["job", "jobset", "trainjob"]) -> None:
+    tenant = replace(infiniband(), form=form)
+    group = pods("trainer", 2, ("H100-SXM5-80GB", 8), labels={"pool": "gpu"})
+    bodies: list[Any] = [m.body for m in tenant.manifests if form == "trainjob" and m.body["kind"] == "TrainingRuntime"]
+    bodies += objects(tenant, group, (), "a", "", [], "key")
+
+    specs = [spec for body in bodies for _, spec in pod_specs(body) if "containers" in spec]
+    (spec,) = [spec for spec in specs if spec["containers"][0]["name"] == "node"]
+
+    (check,) = spec["initContainers"]
+    assert check["image"] == tenant.image
+    assert check["command"][:3] == ["python", "-I", "-c"]
+    assert check["command"][3] == NETWORK_CHECK
+    assert check["securityContext"] == spec["containers"][0]["securityContext"]
+    assert "hostNetwork" not in spec
 
 
 def test_shared_rdma_cards_come_by_the_network_operator_without_a_driver() -> None:

@@ -178,7 +178,7 @@ def test_a_pod_gets_every_setting_and_the_job_file_as_they_are(stack: str) -> No
     assert isinstance(plan, KubernetesPlan)
     text, settings = "".join(TEXTS), [part for each in TEXTS for part in ("--set", each)]
 
-    made = list(objects(plan.tenant, plan.groups[0], plan.storage, "gpt-1", text, settings))
+    made = list(objects(plan.tenant, plan.groups[0], plan.storage, "gpt-1", text, settings, "key"))
 
     command = made[-1]["spec"]["trainer"]["command"]
     ran = subprocess.run(
