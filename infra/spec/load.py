@@ -39,7 +39,6 @@ SPECS = {  # the type of each `cloud`, in the module of its name, which is loade
     "machines": "MachinesSpec",
     "kubernetes": "KubernetesSpec",
 }
-STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # Pulumi, "Stacks": what it takes for a name
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
 # What the Pulumi command line itself writes at the top of a stack file.
@@ -69,13 +68,12 @@ def load(root: Path, stack: str) -> StackFile:
     """The checked stack file. Raises SpecError with every mistake of the file; nothing is asked of any cloud."""
     project = _project(root)
     path = project.folder / f"Pulumi.{stack}.yaml"
-    if stack not in (known := _named(root, project.folder)):
-        listed = ", ".join(map(one_line, known)) or "none"
-        message = f"there is no stack {stack!r}{hint(stack, known)} (stacks: {listed})"
-        raise SpecError([Problem(one_line(path.as_posix()), 0, "", message)])
     if not re.fullmatch(STACK, stack, re.ASCII):
         message = f"{quoted(stack)} is no name for a stack: letters, digits and inner . _ -; rename the file"
         raise SpecError([Problem(one_line(path.as_posix()), 0, "", message)])
+    if stack not in (known := _named(root, project.folder)):
+        message = f"there is no stack {stack!r}{hint(stack, known)} (stacks: {', '.join(known) or 'none'})"
+        raise SpecError([Problem(path.as_posix(), 0, "", message)])
     written = _read(root, path)
     document = written.renamed(f"config.{project.name}:{CLUSTER}", CLUSTER).renamed(f"config.{CLUSTER}", CLUSTER)
     spec, wrong = _checked(written.data, project)
@@ -120,7 +118,7 @@ def _project(root: Path) -> _Project:
 
 def _named(root: Path, folder: Path) -> list[str]:
     names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in (root / folder).glob("Pulumi.*.yaml"))
-    return sorted(name for name in names if STACK_NAME.fullmatch(name))
+    return sorted(name for name in names if re.fullmatch(STACK, name, re.ASCII))
 
 
 def _read(root: Path, path: Path) -> Document:

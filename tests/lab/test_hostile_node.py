@@ -65,13 +65,15 @@ def test_a_lying_node_has_a_line_of_its_own_and_the_other_is_ready(cluster: Hand
 
 
 def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(place(cluster))
+    pipe = place(cluster)
+    os.mkfifo(pipe)
     monkeypatch.setattr(nodes, "REPORT_SECONDS", 15.0)
 
     _, first, second, *_ = lines(cluster)
 
     assert "sends an unreadable report: no whole answer within 15 s" in first
     assert second.split()[2:] == ["ready"]
+    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # ends the reader that waits there on the node
 
 
 def test_a_lying_launcher_is_followed_to_its_end(cluster: Handover, tmp_path: Path) -> None:

@@ -132,7 +132,8 @@ def roles_name_what_they_allow(resource: Resource) -> Iterator[Violation]:
 
 @rule("services-stay-inside", SERVICE)
 def services_stay_inside(resource: Resource) -> Iterator[Violation]:
-    """The rendezvous store and a model's port have no password: a load balancer or node port shows them to networks."""
+    """A model's port has no password, the rendezvous store no encryption: a load balancer or node port shows them to
+    networks."""
     spec = mapping(resource.inputs.get("spec"))
     if spec.get("type", "ClusterIP") not in ("ClusterIP", "ExternalName"):
         yield "spec.type", "must be ClusterIP: it would be reached from outside the cluster"

@@ -26,11 +26,14 @@ def rendezvous_has_a_place(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[V
 
 @rule("rendezvous-is-private", MachinesPlan)
 def rendezvous_is_private(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
-    """The store has no password (PyTorch, SECURITY.md): it is for private networks."""
+    """What goes through the store is not encrypted (PyTorch, SECURITY.md): it is for private networks."""
     place = plan.head.address if plan.head else str(spec.access.control or "")
     if place and not IPv4Address(place).is_private:
         path = "cluster.nodes" if plan.head else "cluster.access.control"
-        yield path, f"{place} is a public address, and the rendezvous store has no password; use a private one"
+        yield (
+            path,
+            f"{place} is a public address, and what the rendezvous store sends is not encrypted; use a private one",
+        )
 
 
 @rule("head-is-one-host-without-gpus", MachinesPlan)

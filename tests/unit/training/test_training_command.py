@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
@@ -130,14 +131,14 @@ def test_a_checkpoint_that_cannot_be_read_ends_with_1_and_one_line(
 ):
     main(["run", job_file])
     capsys.readouterr()
-    folder, opened = Path("runs/small/checkpoints/step-00000012"), Path.open
+    folder, opened = Path("runs/small/checkpoints/step-00000012"), os.open
 
-    def stale(path: Path, *args: Any, **options: Any) -> IO[Any]:
-        if path.name == "rank-0.safetensors":
+    def stale(path: Any, *args: Any, **options: Any) -> int:
+        if Path(path).name == "rank-0.safetensors":
             raise OSError(errno.ESTALE, "Stale file handle")
         return opened(path, *args, **options)
 
-    monkeypatch.setattr(Path, "open", stale)
+    monkeypatch.setattr(os, "open", stale)
 
     assert main([*command, job_file if command == ["run"] else str(folder)]) == 1
     (said,) = capsys.readouterr().err.splitlines()

@@ -98,24 +98,15 @@ def test_what_is_no_file_is_not_fetched_and_not_waited_for(run: Run, tmp_path: P
 
 
 @pytest.mark.usefixtures("here")
-def test_a_result_without_end_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "var/lib/gpufleet/runs/a-1-0000"
-    out.mkdir(parents=True)
-    (out / "metrics.jsonl").write_text("x" * 2 * (1 << 20))
-    monkeypatch.setattr(train, "FETCH_BYTES", 1 << 20)
-
-    with pytest.raises(Failure, match=r"it is larger than 1 MiB$"):
-        train._fetch(*cluster(str(tmp_path)), run)
-
-
-@pytest.mark.usefixtures("here")
 def test_metrics_and_result_are_fetched(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "var/lib/gpufleet/runs/a-1-0000"
     out.mkdir(parents=True)
-    (out / "metrics.jsonl").write_text('{"step": 1}\n')
-    (out / "result.json").write_text('{"finished": true}')
+    step = {"step": 1, "steps": 1, "loss": 0.5, "lr": 0.1, "samples_per_second": 9.5, "seconds": 1.0}
+    (out / "metrics.jsonl").write_text(json.dumps(step) + "\n")
+    (out / "result.json").write_text('{"steps": 1, "accuracy": null, "seconds": 1.0, "finished": true}')
 
-    train._fetch(*cluster(str(tmp_path)), run)
+    result = train._fetch(*cluster(str(tmp_path)), run)
 
-    assert (run.folder / "metrics.jsonl").read_text() == '{"step": 1}\n'
-    assert json.loads(run.result.read_text()) == {"finished": True}
+    assert [json.loads(line)["step"] for line in (run.folder / "metrics.jsonl").read_text().splitlines()] == [1]
+    assert (result["steps"], result["finished"]) == (1, True)
+    assert json.loads(run.result.read_text()) == result
