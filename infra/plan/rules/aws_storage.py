@@ -86,7 +86,8 @@ def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
     if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
         kept = "checkpoints stay on each node's own disk, and go with it"
-        yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
+        remedy = "set the job's `checkpoint.upload`, with credentials of its own, or add `kind: lustre`"
+        yield "cluster.storage", f"has only buckets: {kept}; {remedy}"
 
 
 @rule("eks-storage-is-for-pods", AwsPlan, level="info")
