@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from infra import spec
-from infra.printable import escaped
+from infra.printable import escaped, one_line
 from ops.failure import Failure
 from ops.project import Project
 
@@ -120,7 +120,10 @@ def _unpack(root: Path, ref: str, folder: Path) -> None:
     if packed.returncode:
         raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+        try:
+            archive.extractall(folder, filter="data")
+        except tarfile.FilterError as error:  # a file of the commit that would lie, or lead, outside of the folder
+            raise Failure(f"--against {ref}: the commit cannot be laid out: {one_line(str(error))}", code=2) from None
 
 
 def _commit(root: Path, ref: str) -> str:

@@ -232,3 +232,16 @@ def test_a_commit_named_like_an_option_or_a_command_is_no_commit(
 
     assert "neither a file nor a commit" in str(ended.exception)
     assert not (project.root / "ran").exists()
+
+
+@pytest.mark.parametrize("target", ["/etc", "../../.."])
+def test_a_commit_whose_links_lead_outside_is_one_line(project: Project, target: str) -> None:
+    write(project.root, LOCAL)
+    (project.root / "leads").symlink_to(target)
+    git(project.root, "init", "-q")
+    commit(project.root)
+
+    with pytest.raises(Failure, match=r"^--against HEAD: the commit cannot be laid out: .*link") as failure:
+        command.plan(project, "x", "HEAD")
+
+    assert failure.value.code == 2
