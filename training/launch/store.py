@@ -69,7 +69,7 @@ async def _dial(store: Endpoint, key: bytes) -> socket.socket:
             await loop.sock_connect(connection, found[0][4])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await join(connection, key)
-    except BaseException:
+    except BaseException:  # a cancelled task too leaves no socket open
         connection.close()
         raise
     return connection

@@ -41,7 +41,7 @@ def write(root: Path, inside: str, text: str, mode: int = 0o644, owner: int = RO
         except IsADirectoryError:
             os.unlink(aside, dir_fd=parent)
             raise LocalError(f"/{inside} of the machine is a folder: remove it there") from None
-        except BaseException:
+        except BaseException:  # an interruption too leaves no half-written file
             os.unlink(aside, dir_fd=parent)
             raise
 
