@@ -73,11 +73,11 @@ class Progress:
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:
     """The run's result and where its files are, with the picture drawn."""
-    from training import picture
+    from training.metrics import plot
 
     folder, result = outcome.run.folder, outcome.result
     image = folder / "run.png"
-    picture.draw(folder / "metrics.jsonl", image, f"{outcome.run.name} on {stack}")
+    plot.draw(folder / "metrics.jsonl", image, f"{outcome.run.name} on {stack}")
     return {
         "stack": stack,
         "run": outcome.run.name,

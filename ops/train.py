@@ -17,7 +17,8 @@ from ops.failure import Failure
 from ops.project import Project
 from ops.runs import Run
 from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
-from training import atomic, config
+from training import atomic
+from training.config import job as config
 
 PREEMPTED = 75
 NO_LOGIN, NOT_WRITABLE = 3, 4  # exit codes of `_ship`'s line on a node

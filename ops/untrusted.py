@@ -120,7 +120,7 @@ class Note(_Said):
 
 
 class Result(_Said):
-    """What a run came to (`result.json`): see `training.result`."""
+    """What a run came to (`result.json`): see `training.metrics.result`."""
 
     name: Text = ""
     steps: Whole

@@ -9,13 +9,13 @@ from pathlib import Path
 
 FINISHED, FAULT, WRONG_JOB, STOPPED = 0, 1, 2, 75
 ELSEWHERE = {
-    "launch": "training.launch",
-    "store": "training.launch",
+    "launch": "training.elastic.launch",
+    "store": "training.elastic.launch",
     "bench": "training.bench",
-    "fetch": "training.data.fetch",
+    "fetch": "training.data.download",
     "pack": "training.data.pack",
     "search": "training.search",
-    "watch": "training.watch",
+    "watch": "training.metrics.watch",
 }
 
 
@@ -52,8 +52,8 @@ def command_line() -> argparse.ArgumentParser:
 
 def run(asked: argparse.Namespace) -> int:
     """Trains; the job file is checked before torch is loaded, so a mistake is told at once."""
-    from training.config import JobError, load
-    from training.interrupt import Stop
+    from training.config.job import JobError, load
+    from training.elastic.stop import Stop
 
     try:
         job = load(asked.job, asked.set)
@@ -63,9 +63,9 @@ def run(asked: argparse.Namespace) -> int:
     from torch import OutOfMemoryError
 
     from training.data.images import DataError
-    from training.health import Ill
     from training.loop import train
-    from training.report import Events, Lines
+    from training.metrics.divergence import Ill
+    from training.metrics.events import Events, Lines
 
     try:
         result = train(job, report=Events() if asked.events else Lines(), stop=stop)

@@ -7,7 +7,7 @@ import shutil
 import torch
 from torch import nn
 
-from training.config import Job
+from training.config.job import Job
 
 
 def compiled(model: nn.Module, job: Job, device: torch.device) -> nn.Module:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from training.data import DataSet
-from training.dist import Parallel
-from training.objective import cross_entropy, right
+from training.optim.loss import cross_entropy, right
+from training.parallel import Parallel
 from training.precision import Precision
 
 

@@ -12,31 +12,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from training import flops, models, trial
+from training import autotune, models
 from training.allocator import keep_freed_memory
-from training.average import Average
-from training.checkpoint import Checkpoints
+from training.checkpoint.manager import Checkpoints
 from training.checkpoint.state import State
 from training.compiled import compiled
-from training.config import Job
+from training.config.job import Job
 from training.data import load as load_data
 from training.data import recipe
 from training.data.batches import Batches, Part, ahead
-from training.dist import Agreement, Ranks, Rows, connect, parallel, warm_up
+from training.elastic.deadline import Leaving, StopRequest
+from training.elastic.heartbeat import Heartbeat
 from training.evaluation import evaluate
-from training.health import Heartbeat, Losses
-from training.interrupt import Leaving, StopRequest
-from training.meter import Meter
-from training.objective import cross_entropy
-from training.optimizer import build as build_optimizer
-from training.optimizer import learning_rate, set_rate
-from training.pace import Pace, straggler
+from training.metrics import flops
+from training.metrics.divergence import Losses
+from training.metrics.events import Evaluation, Report, Start, Step
+from training.metrics.profiler import Tracer, ranges
+from training.metrics.progress import Tracker
+from training.metrics.result import Result
+from training.metrics.run_files import Record
+from training.metrics.straggler import Pace, straggler
+from training.metrics.throughput import Meter
+from training.optim.ema import Average
+from training.optim.loss import cross_entropy
+from training.optim.optimizer import build as build_optimizer
+from training.optim.optimizer import learning_rate, set_rate
+from training.parallel import Agreement, Ranks, Rows, connect, parallel, warm_up
 from training.precision import Precision
-from training.progress import Tracker
-from training.record import Record
-from training.report import Evaluation, Report, Start, Step
-from training.result import Result
-from training.trace import Tracer, ranges
 
 
 def train(job: Job, *, report: Report | None = None, stop: StopRequest | None = None) -> Result:
@@ -73,7 +75,7 @@ class Run:
         self.data = load_data(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
         model = models.build(job, self.data).to(ranks.device)
-        self.mode = trial.settled(job, ranks, model, self.data)
+        self.mode = autotune.settled(job, ranks, model, self.data)
         self.precision, layout = Precision(job, ranks.device, self.mode.compute), self.mode.memory_format
         self.model = model.to(memory_format=layout)
         self.losses = Losses(job.health, scaled=self.precision.scaler.is_enabled())

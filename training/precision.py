@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler
 
-from training.config import Job
+from training.config.job import Job
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 

@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from training.checkpoint.manifest import MANIFEST, Damaged, read, read_manifest
+from training.checkpoint.safetensors_file import Written
 from training.checkpoint.store import Store
-from training.checkpoint.tensorfile import Written
 
 pytestmark = pytest.mark.drill
 

@@ -10,10 +10,10 @@ import pytest
 from forked import get_ready_to_fork, on_ranks, small_job  # pyright: ignore[reportMissingImports]: conftest.py finds it
 from trained import After  # pyright: ignore[reportMissingImports]
 
-from training.config import Job
-from training.dist import agreement
+from training.config.job import Job
 from training.loop import train
-from training.result import Result
+from training.metrics.result import Result
+from training.parallel import consensus
 
 pytestmark = pytest.mark.drill
 
@@ -36,7 +36,7 @@ STEPS = 12
 @pytest.fixture(autouse=True)
 def _every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     get_ready_to_fork()
-    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
+    monkeypatch.setattr(consensus, "VOTE_SECONDS", 0.0)
 
 
 def stopped_after(job: Job, questions: int) -> Result:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from launched import Launched, Launchers, launchers  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
-from training.config import load
+from training.config.job import load
 from training.loop import train
 
 pytestmark = pytest.mark.drill

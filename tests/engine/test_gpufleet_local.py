@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from engine_runner import EngineRunner, runs, traces, until
 
-from training.launch.progress import newest_checkpoint
+from training.elastic.progress import newest_checkpoint
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "rehearsal"

@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import mean
 
 from training.bench.figure import BenchError, Figure
-from training.config import load
-from training.data import fetch
-from training.result import RESULT
+from training.config.job import load
+from training.data import download
+from training.metrics.result import RESULT
 
 SEEDS = (1, 2, 3)
 RANKS = 2
@@ -26,7 +26,7 @@ def measure() -> Figure:
 
 def spam() -> Figure:
     """Mean share of the held-out e-mails that is judged rightly; the goal's time is 120 s a seed."""
-    fetch.fetched("spam")
+    download.fetched("spam")
     return of_job("spam", "accuracy-spam", 0.975)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from training import data, models
+from training.autotune import PLAIN, candidates, chosen, timed, trial
 from training.bench.figure import Figure
-from training.config import load
-from training.data.augment import Draw
-from training.trial import PLAIN, candidates, chosen, timed, trial
+from training.config.job import load
+from training.data.transforms.augment import Draw
 
 CASES = {
     "small CNN @28, batch 64": ("mnist", []),

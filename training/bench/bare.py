@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from training import data, models
-from training.config import Job
+from training.config.job import Job
 from training.data.images import ImageSet
 
 

@@ -18,10 +18,10 @@ from torch.distributed.checkpoint.state_dict_saver import save as dcp_save
 
 from training.bench.figure import Figure, spread
 from training.checkpoint.manifest import read_manifest
-from training.config import Job, load
-from training.dist import connect
+from training.config.job import Job, load
 from training.loop import Run
-from training.report import Report
+from training.metrics.events import Report
+from training.parallel import connect
 
 GOAL = 16.7  # ours waits at most 6 % of theirs
 

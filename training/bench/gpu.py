@@ -16,11 +16,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from training import data, flops, models
+from training import data, models
 from training.bench.figure import BenchError, Figure, spread
 from training.bench.peers import CONSTANT, figure, our_turn, peer, turns
-from training.config import Job, load
+from training.config.job import Job, load
 from training.data.text import TextSet
+from training.metrics import flops
 
 RESNET50 = [
     "steps=40",

@@ -13,7 +13,7 @@ from statistics import median
 from training.bench.checkpoint import settings, started, step
 from training.bench.figure import Figure, spread
 from training.checkpoint.interval import daly
-from training.config import load
+from training.config.job import load
 from training.loop import Run
 
 STEPS = 12  # a turn: longer than a save takes

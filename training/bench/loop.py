@@ -18,7 +18,7 @@ import time
 from statistics import median
 
 from training.bench.figure import BenchError, Figure, spread
-from training.config import Job, load
+from training.config.job import Job, load
 
 STEPS = 10  # a turn, with one report: so short that both sides meet the same fast and slow spells of the machine
 TURNS = 10  # of each side, a round

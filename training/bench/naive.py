@@ -20,10 +20,10 @@ from torch import nn
 from training import data, models
 from training.bench import article
 from training.bench.figure import Figure, spread
-from training.config import Job, load
+from training.config.job import Job, load
 from training.data.images import ImageSet
 from training.loop import train
-from training.report import Report, Start
+from training.metrics.events import Report, Start
 
 STEPS = {"naive": 62, "naive-resnet50": 16}  # an epoch: of MNIST-5k, and of 128 images
 GOALS = {"naive": 2.3, "naive-resnet50": 1.2}

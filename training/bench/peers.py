@@ -21,14 +21,14 @@ import numpy as np
 from PIL import Image
 
 from training import models
+from training.autotune import settled
 from training.bench.checkpoint import settings, started, waited
 from training.bench.figure import BenchError, Figure, spread
-from training.config import Job, load
+from training.config.job import Job, load
 from training.data import load as load_data
-from training.dist import connect
 from training.loop import train
-from training.report import Report, Start, Step
-from training.trial import settled
+from training.metrics.events import Report, Start, Step
+from training.parallel import connect
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "tools" / "peers" / ".venv" / "bin" / "python"
@@ -82,7 +82,7 @@ def peer(module: str, name: str, changes: list[str]) -> Iterator[Peer]:
     """The other side of a job, in its own environment. Raises BenchError."""
     if not PYTHON.is_file():
         raise BenchError("timm, Trainer, Accelerate and Lightning are not installed: run `make peers` once")
-    command = [PYTHON, "-m", f"training.bench.theirs.{PROGRAMS.get(module, module)}", name, *changes]
+    command = [PYTHON, "-m", f"training.bench.baselines.{PROGRAMS.get(module, module)}", name, *changes]
     pipe = subprocess.PIPE
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=said, text=True)

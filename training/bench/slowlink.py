@@ -23,7 +23,7 @@ from typing import Any
 
 from training.bench.accuracy import SEEDS, launched
 from training.bench.figure import BenchError, Figure
-from training.report import Report, Step
+from training.metrics.events import Report, Step
 
 RATE = "200mbit"
 RANK = 4
@@ -143,7 +143,7 @@ class Counted(Report):
 
 def rank(out: str, mode: str) -> None:
     """One of the two processes."""
-    from training.config import load
+    from training.config.job import load
     from training.loop import train
 
     way = [f"parallel.compress={mode}", f"parallel.rank={RANK}", f"steps={STEPS[mode]}", "log_every=1"]

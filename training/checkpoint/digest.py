@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from training.checkpoint.manifest import Damaged, read
-from training.checkpoint.tensorfile import raw
+from training.checkpoint.safetensors_file import raw
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from training.wanted.run import Checkpoint
+from training.config.run import Checkpoint
 
 HOURS_A_RANK = 50_000  # Llama 3 405B: 419 unexpected interruptions of 16,384 GPUs in 54 days (arXiv 2407.21783, 3.3.4)
 FIRST_SECONDS = 60.0  # before a save was measured

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from training import strict
-from training.checkpoint import tensorfile
-from training.checkpoint.tensorfile import NotTensors, Written
-from training.steps import folder_name
+from training.checkpoint import safetensors_file
+from training.checkpoint.naming import folder_name
+from training.checkpoint.safetensors_file import NotTensors, Written
 
 MANIFEST = "manifest.json"
 VERSION = 2
@@ -49,13 +49,13 @@ class Place:
         sides = (self.shape, self.offsets, self.lengths)
         if not isinstance(self.name, str) or not all(isinstance(side, list) for side in sides):
             raise Damaged("the manifest has a piece that is of no tensor")
-        if self.dtype not in tensorfile.TYPES or len({len(side) for side in sides}) > 1:
+        if self.dtype not in safetensors_file.TYPES or len({len(side) for side in sides}) > 1:
             raise Damaged(f"the manifest has {self.name[:40]!r} with another type or number of dimensions")
-        if not tensorfile.possible(self.shape) or not all(map(strict.whole, (*self.offsets, *self.lengths))):
+        if not safetensors_file.possible(self.shape) or not all(map(strict.whole, (*self.offsets, *self.lengths))):
             raise Damaged(f"the manifest has {self.name[:40]!r} in a shape that cannot be")
         if any(start + length > whole for whole, start, length in zip(*sides, strict=True)):
             raise Damaged(f"the manifest has a piece that reaches out of {self.name[:40]!r}")
-        return math.prod(self.lengths) * tensorfile.TYPES[self.dtype].itemsize
+        return math.prod(self.lengths) * safetensors_file.TYPES[self.dtype].itemsize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,11 +145,11 @@ class Contents:
 def inside(manifest: Manifest, file: str, data: bytearray) -> Iterator[tuple[Place, Tensor]]:
     """The tensors of a file that was proven, and what they are parts of; raises Damaged."""
     try:
-        tensors = tensorfile.decode(data)
+        tensors = safetensors_file.decode(data)
     except NotTensors as error:
         raise Damaged(f"{file} {error}") from error
     places = manifest.pieces.get(file, {})
-    kinds = {key: (list(tensor.shape), tensorfile.NAMES[tensor.dtype]) for key, tensor in tensors.items()}
+    kinds = {key: (list(tensor.shape), safetensors_file.NAMES[tensor.dtype]) for key, tensor in tensors.items()}
     if kinds != {key: (place.lengths, place.dtype) for key, place in places.items()}:
         raise Damaged(f"{file} holds other tensors than its manifest says")
     for key, place in places.items():
@@ -159,7 +159,9 @@ def inside(manifest: Manifest, file: str, data: bytearray) -> Iterator[tuple[Pla
 def whole(name: str, tensor: Tensor) -> Place:
     """The place of a tensor that is not cut."""
     shape = list(tensor.shape)
-    return Place(name=name, dtype=tensorfile.NAMES[tensor.dtype], shape=shape, offsets=[0] * len(shape), lengths=shape)
+    return Place(
+        name=name, dtype=safetensors_file.NAMES[tensor.dtype], shape=shape, offsets=[0] * len(shape), lengths=shape
+    )
 
 
 def region(tensor: Tensor, offsets: Sequence[int], lengths: Sequence[int]) -> Tensor:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from training.checkpoint.manifest import MANIFEST, MOST_BYTES, Damaged, Manifest, parse, proven
+from training.checkpoint.naming import folder_name, step_of
+from training.checkpoint.safetensors_file import Written, sync
 from training.checkpoint.store import Store
-from training.checkpoint.tensorfile import Written, sync
-from training.steps import folder_name, step_of
 
 PART_BYTES = 32 * 2**20  # S3 takes 5 MiB to 5 GiB a part and 10,000 parts a file
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from training.checkpoint import manifest, tensorfile
+from training.checkpoint import manifest, safetensors_file
 from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, read_manifest
-from training.checkpoint.shares import fill
+from training.checkpoint.shards import fill
 from training.checkpoint.state import State
 from training.checkpoint.store import Found, Store
-from training.config import Job
-from training.dist.ranks import Ranks
+from training.config.job import Job
+from training.parallel.process_group import Ranks
 
 NONE, UNFIT = -1, -2  # instead of a step
 REMEDY = "set another out, or remove that folder"
@@ -114,9 +114,9 @@ class Resume:
             self._note("the number of ranks changed: what compression had yet to send is left out")
             return {}
         alone = {name: t for name, t in (mine.tensors() if mine else {}).items() if name.startswith("rank.")}
-        data = b"".join(tensorfile.encoded(alone))
+        data = b"".join(safetensors_file.encoded(alone))
         each = (self._ranks.broadcast(data, rank) for rank in range(self._ranks.world))
-        return {name: tensor for found in each for name, tensor in tensorfile.decode(bytearray(found)).items()}
+        return {name: tensor for found in each for name, tensor in safetensors_file.decode(bytearray(found)).items()}
 
     def _refuse_other_recipe(self, sealed: Manifest) -> None:
         saved, wanted = sealed.about.get("recipe", {}), self._recipe

@@ -12,10 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from training.checkpoint import tensorfile
+from training.checkpoint import safetensors_file
 from training.checkpoint.manifest import MANIFEST, Contents, Damaged, Manifest, Place, read, whole
-from training.checkpoint.tensorfile import Written
-from training.steps import folder_name, step_of
+from training.checkpoint.naming import folder_name, step_of
+from training.checkpoint.safetensors_file import Written
 
 
 @dataclass(kw_only=True)
@@ -72,7 +72,7 @@ class Store:
         aside = self.aside(step)
         aside.mkdir(exist_ok=True)
         file = f"rank-{rank}.safetensors"
-        return Share(file=file, written=tensorfile.write(aside / file, tensors), pieces=pieces)
+        return Share(file=file, written=safetensors_file.write(aside / file, tensors), pieces=pieces)
 
     def commit(self, step: int, shares: list[Share], about: Mapping[str, Any]) -> Path:
         """Seals what the ranks wrote and renames it into place."""
@@ -99,7 +99,7 @@ class Store:
         aside, final = self.aside(step), self.folder(step)
         with (aside / MANIFEST).open("wb") as file:
             file.write(manifest)
-            tensorfile.sync(file)
+            safetensors_file.sync(file)
         sync_folder(aside)
         self.place(aside, final)
         return final

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from training.config import Job
+from training.config import data as wanted
+from training.config.data import Augment
+from training.config.job import Job
 from training.data import images, text
 from training.data.images import DataError, ImageSet
 from training.data.text import TextSet
-from training.wanted import data as wanted
-from training.wanted.data import Augment
 
 DataSet = ImageSet | TextSet
 
@@ -41,34 +41,34 @@ def read(job: Job) -> DataSet:  # noqa: PLR0911 (a reader a kind)
     """The data set in full; each kind's reader is imported when it is asked for."""
     match job.data:
         case wanted.Mnist5k():
-            from training.data import mnist5k
+            from training.data.datasets import mnist5k
 
             return mnist5k.load()
         case wanted.Synthetic():
-            from training.data import synthetic
+            from training.data.datasets import synthetic
 
             return synthetic.load(job.data, job.seed)
         case wanted.Cifar10():
-            from training.data import cifar
+            from training.data.datasets import cifar
 
             return cifar.load(job.data.path)
         case wanted.ImageFolder():
-            from training.data import imagefolder
+            from training.data.datasets import imagefolder
 
             return imagefolder.load(job.data)
         case wanted.Packed():
-            from training.data import packed
+            from training.data.datasets import packed
 
             return packed.load(job.data)
         case wanted.Spam():
-            from training.data import spam
+            from training.data.datasets import spam
 
             return spam.load(job.data)
         case wanted.Text():
-            from training.data import books
+            from training.data.datasets import text_corpora
 
-            return books.load(job.data)
+            return text_corpora.load(job.data)
         case wanted.SyntheticText():
-            from training.data import synthetic_text
+            from training.data.datasets import synthetic_text
 
             return synthetic_text.load(job.data, job.seed)

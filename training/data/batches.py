@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.config import Job
-from training.data.augment import Draw
+from training.config.job import Job
 from training.data.images import ImageSet
-from training.data.order import STEPS_AT_ONCE, Indices, drawn, global_batch, share
+from training.data.sampler import STEPS_AT_ONCE, Indices, drawn, global_batch, share
 from training.data.text import Documents, TextSet
+from training.data.transforms.augment import Draw
 
 T = TypeVar("T")
 VALUES_AT_ONCE = 2**18  # of inputs: what fits into a core's own cache

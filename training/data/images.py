@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.data.augment import Draw, augmented
-from training.data.order import Indices, permutation
-from training.wanted.data import Augment
+from training.config.data import Augment
+from training.data.sampler import Indices, permutation
+from training.data.transforms.augment import Draw, augmented
 
 
 class DataError(Exception):

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from training import data
-from training.config import Job, JobError, load
+from training.config.job import Job, JobError, load
+from training.data.datasets.packed import FORMAT, MANIFEST, PARTS
 from training.data.images import DataError, ImageSet
-from training.data.packed import FORMAT, MANIFEST, PARTS
 from training.data.text import Documents, Running
 
 BATCH = 256  # samples read and written at once

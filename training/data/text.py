@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from training.data.augment import PLACE, Draw
 from training.data.images import DataError
-from training.data.order import Indices, permutation
+from training.data.sampler import Indices, permutation
+from training.data.transforms.augment import PLACE, Draw
 
 PADDING = 0  # fills a document up to its set's length
 ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of this

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from training.config import Job
+from training.config import model as wanted
+from training.config.job import Job
 from training.data import DataSet, ImageSet
 from training.models.bert import TextEncoder
 from training.models.cnn import Cnn
 from training.models.gpt import Gpt
 from training.models.resnet import resnet18, resnet50
 from training.models.weights import freeze, load_weights
-from training.wanted import model as wanted
 
 RESNETS = {"resnet18": resnet18, "resnet50": resnet50}
 # Halved four times, 17 pixels are 2 before the last stage's stride. Of a 3 × 3 convolution that strides over a single

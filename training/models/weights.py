@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from training import strict
-from training.config import Job
+from training.config.job import Job
 
 HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
 PLACES = "bert.embeddings.position_embeddings.weight"

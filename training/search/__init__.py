@@ -15,9 +15,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from training.config import JobError
-from training.launch import positive
-from training.launch.worker import die_with
+from training.config.job import JobError
+from training.elastic.launch import positive
+from training.elastic.worker import die_with
 from training.search.plan import Plan, assignments, read
 from training.search.study import Outcome, leave, opened, outcomes, work
 

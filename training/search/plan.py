@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.config import Job, load
-from training.jobfile import JobError, Source, fill
-from training.jobfile import read as read_toml
-from training.wanted.data import Fold
-from training.wanted.limits import Count, Mistakes
+from training.config.data import Fold
+from training.config.job import Job, load
+from training.config.limits import Count, Mistakes
+from training.config.toml_source import JobError, Source, fill
+from training.config.toml_source import read as read_toml
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import Trial, TrialState
 from torch import OutOfMemoryError
 
-from training.config import JobError
-from training.health import Ill
+from training.config.job import JobError
 from training.loop import train
-from training.report import Evaluation, Report
+from training.metrics.divergence import Ill
+from training.metrics.events import Evaluation, Report
 from training.search.plan import Plan, Range
 
 HEARTBEAT_SECONDS, GRACE_SECONDS = 10, 40  # a worker that is silent for longer is dead, and its trial is tried again

@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 
-from infra.graph.policy.openings import (
-    ACL_FORMS,
-    GROUP_FORMS,
-    Network,
-    Opening,
-    network_of,
-    openings,
-    too_wide,
-)
+from infra.graph.policy.openings import ACL_FORMS, GROUP_FORMS, Network, Opening, network_of, openings, too_wide
 from infra.graph.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.graph.policy.wire import EKS_CLUSTER, false, items, mapping
 from infra.plan.firewall import SSH_PORT

@@ -9,15 +9,7 @@ from infra.plan.aws.eks import eks_permissions, eks_plan
 from infra.plan.aws.groups import group_plan, subnet_name
 from infra.plan.aws.network import LUSTRE_GROUP, access_plan, network_plan, store_plan
 from infra.plan.aws.permissions import permissions
-from infra.plan.aws.plan import (
-    AwsGroupPlan,
-    AwsPlan,
-    BudgetPlan,
-    EventPlan,
-    InterruptionPlan,
-    KeyPlan,
-    LustrePlan,
-)
+from infra.plan.aws.plan import AwsGroupPlan, AwsPlan, BudgetPlan, EventPlan, InterruptionPlan, KeyPlan, LustrePlan
 from infra.plan.aws.price import cost
 from infra.plan.refusals import Refusals
 from infra.plan.rented import BucketPlan, Retention

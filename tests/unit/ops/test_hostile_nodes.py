@@ -25,7 +25,7 @@ from ops.project import Project
 from ops.report import Progress
 from ops.terminal import Screen
 from ops.untrusted import Report, Result, Unreadable
-from training import result
+from training.metrics import result
 
 PROGRAMS = Path(__file__).resolve().parents[3] / "playbooks"
 MEMORY_BYTES = 50 * 1024 * 1024

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from payloads import payloads
 
 from infra.printable import printable
-from training.config import Job, JobError, load
+from training.config.job import Job, JobError, load
 
 JOB = Path(__file__).resolve().parents[3] / "training" / "jobs" / "smoke.toml"
 

@@ -14,8 +14,8 @@ from forked import get_ready_to_fork, on_ranks, small_job
 
 from training.checkpoint import remote
 from training.checkpoint.store import Store
-from training.config import Job
-from training.data import fetch
+from training.config.job import Job
+from training.data import download
 
 PART = 5 * 2**20  # the least that S3 takes
 
@@ -95,7 +95,7 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, d
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def put(name: str, files: dict[str, str]) -> None:
-        path = fetch.place(name)
+        path = download.place(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(archive(files))
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from training.config import Job, load
+from training.config.job import Job, load
 
 RANK_SECONDS = 240  # of a loaded machine
 PORTS = range(10_000, 32_000)  # below those that the kernel gives out by itself (ip_local_port_range)
@@ -44,7 +44,7 @@ lr = 0.002
 def get_ready_to_fork() -> None:
     """Ranks inherit no pool of threads (equal bits need equal counts), but what every way to train imports."""
     torch.set_num_threads(1)
-    for name in ("torch._dynamo", "training.dist.fsdp", "training.dist.pipeline", "training.dist.tensor"):
+    for name in ("torch._dynamo", "training.parallel.fsdp", "training.parallel.pipeline", "training.parallel.tensor"):
         import_module(name)
 
 

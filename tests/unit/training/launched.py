@@ -40,7 +40,7 @@ every_steps = 5
 
 # The same launcher, whose ranks run another `main`: what a launcher does needs no training to be shown.
 STANDIN = """\
-import sys, training.launch as launch
+import sys, training.elastic.launch as launch
 program, real = sys.argv.pop(1), launch.worker_command
 launch.worker_command = lambda asked: [program, *real(asked)[2:]]
 launch.main(sys.argv[1:])
@@ -59,7 +59,7 @@ def step(number):
 PROGRAM
 sys.modules["training.__main__"] = module = types.ModuleType("training.__main__")
 module.main = main
-from training.launch.worker import main
+from training.elastic.worker import main
 sys.exit(main())
 """
 

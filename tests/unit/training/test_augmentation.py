@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from training.data.augment import Draw, augmented, coloured, flipped, mean_grey
+from training.config.data import Augment
 from training.data.images import Images
-from training.data.mixing import beta
-from training.data.randaugment import OPERATIONS, operated
-from training.wanted.data import Augment
+from training.data.transforms.augment import Draw, augmented, coloured, flipped, mean_grey
+from training.data.transforms.mixing import beta
+from training.data.transforms.randaugment import OPERATIONS, operated
 
 SAMPLES, CLASSES = 64, 4
 DRAW = Draw(3, 7)

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from training import bench, models
+from training.autotune import Mode
 from training.bench import article, naive, peers
 from training.bench.figure import BenchError, Figure
 from training.bench.loop import STEPS, Turns, job
-from training.config import Job, load
-from training.data import mnist5k
+from training.config.job import Job, load
+from training.config.model import Cnn
+from training.data.datasets import mnist5k
 from training.loop import train
-from training.trial import Mode
-from training.wanted.model import Cnn
 
 
 def figure(value: float) -> Figure:

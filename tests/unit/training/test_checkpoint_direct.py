@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from training.checkpoint import direct
-from training.checkpoint.direct import DirectFile, blocks
+from training.checkpoint import direct_io
+from training.checkpoint.direct_io import DirectFile, blocks
 
 PAGE = mmap.PAGESIZE
 SIZES = [1, 511, PAGE, PAGE + 1, 3 * PAGE - 8, 4 * PAGE, 9 * PAGE + 5]
@@ -21,7 +21,7 @@ SIZES = [1, 511, PAGE, PAGE + 1, 3 * PAGE - 8, 4 * PAGE, 9 * PAGE + 5]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "BLOCK_BYTES", 4 * PAGE)
+    monkeypatch.setattr(direct_io, "BLOCK_BYTES", 4 * PAGE)
 
 
 def written(path: Path, data: bytes, *cuts: int, read: bool = True) -> bytes:
@@ -54,7 +54,7 @@ def test_a_file_system_that_writes_nothing_directly_is_written_through_the_cache
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         return really(path, flags, mode)
 
-    monkeypatch.setattr(direct.os, "open", through_the_cache_only)
+    monkeypatch.setattr(direct_io.os, "open", through_the_cache_only)
     data = random.Random(size).randbytes(size)
 
     assert written(tmp_path / "file", data) == data
@@ -65,7 +65,7 @@ def test_a_write_that_takes_less_than_was_asked_goes_on_where_it_stopped(
     tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
 ):
     really = os.write
-    monkeypatch.setattr(direct.os, "write", lambda file, block: really(file, block[:most]))
+    monkeypatch.setattr(direct_io.os, "write", lambda file, block: really(file, block[:most]))
     data = random.Random(most).randbytes(6 * PAGE + 3)
 
     assert written(tmp_path / "file", data) == data
@@ -75,7 +75,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def full(file: int, block: memoryview) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(direct.os, "write", full)
+    monkeypatch.setattr(direct_io.os, "write", full)
 
     with pytest.raises(OSError, match="No space left on device"):
         written(tmp_path / "file", bytes(PAGE))

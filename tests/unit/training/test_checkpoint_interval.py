@@ -7,7 +7,7 @@ import math
 import pytest
 
 from training.checkpoint.interval import Interval, daly
-from training.wanted.run import Checkpoint
+from training.config.run import Checkpoint
 
 
 def lost(interval: float, cost: float, mtbf: float) -> float:

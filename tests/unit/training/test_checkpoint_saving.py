@@ -16,16 +16,16 @@ import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
-from training.checkpoint import PATIENCE_SECONDS, Checkpoints, unsound
 from training.checkpoint.interval import FIRST_SECONDS
+from training.checkpoint.manager import PATIENCE_SECONDS, Checkpoints, unsound
 from training.checkpoint.manifest import read
 from training.checkpoint.snapshot import Snapshot
 from training.checkpoint.state import State
 from training.checkpoint.store import Store
 from training.checkpoint.writer import Writer
-from training.config import Job
-from training.dist import Parallel, Ranks, connect
-from training.dist.ranks import Vote
+from training.config.job import Job
+from training.parallel import Parallel, Ranks, connect
+from training.parallel.process_group import Vote
 
 
 @contextmanager

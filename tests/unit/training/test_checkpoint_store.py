@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from training.checkpoint.digest import digest, of_folder
-from training.checkpoint.direct import BLOCK_BYTES
+from training.checkpoint.direct_io import BLOCK_BYTES
 from training.checkpoint.manifest import Damaged, read, read_manifest
+from training.checkpoint.safetensors_file import NotTensors, Written, decode
 from training.checkpoint.store import Store
-from training.checkpoint.tensorfile import NotTensors, Written, decode
 
 
 def tensors(step: int) -> dict[str, torch.Tensor]:

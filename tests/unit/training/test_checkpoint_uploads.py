@@ -14,13 +14,13 @@ import boto3
 import pytest
 from trained import After
 
-from training.checkpoint import copies
+from training.checkpoint import uploads as copies
 from training.checkpoint.manifest import read_manifest
 from training.checkpoint.remote import Remote, Unreachable, Uploads
-from training.config import Job, JobError
-from training.interrupt import SHUTDOWN
+from training.config.job import Job, JobError
+from training.elastic.deadline import SHUTDOWN
 from training.loop import train
-from training.report import Report
+from training.metrics.events import Report
 
 
 def test_a_run_that_lost_its_folder_goes_on_from_the_uploaded_checkpoint(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from trained import After, losses
 
-from training.config import Job, JobError
+from training.config.job import Job, JobError
 from training.loop import train
 
 

@@ -12,13 +12,13 @@ import torch
 from torch import nn
 from trained import After
 
-from training import data, models, trial
+from training import autotune, data, models
+from training.autotune import PLAIN, Mode, candidates, chosen
 from training.checkpoint.digest import digest
-from training.config import Job, JobError
-from training.data.augment import Draw
-from training.dist import connect
+from training.config.job import Job, JobError
+from training.data.transforms.augment import Draw
 from training.loop import train
-from training.trial import PLAIN, Mode, candidates, chosen
+from training.parallel import connect
 
 BF16 = Mode(compute="bf16", channels_last=True)
 MODES = [Mode(compute=compute, channels_last=last) for compute in ("fp32", "bf16") for last in (False, True)]
@@ -43,7 +43,7 @@ def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
     before = digest(model.state_dict())
 
     with connect(60) as ranks:
-        trial.settled(job, ranks, model, found)
+        autotune.settled(job, ranks, model, found)
 
     assert digest(model.state_dict()) == before
 
@@ -66,9 +66,11 @@ def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Calla
             clock += took
             return took
 
-        monkeypatch.setattr(trial, "timed", timed)
-        monkeypatch.setattr(trial, "time", SimpleNamespace(monotonic=lambda: clock))
-        return trial.trial(small(), nn.Identity(), torch.zeros(64, trial.ONE_ALONE), torch.zeros(64), MODES, CPU), clock
+        monkeypatch.setattr(autotune, "timed", timed)
+        monkeypatch.setattr(autotune, "time", SimpleNamespace(monotonic=lambda: clock))
+        return autotune.trial(
+            small(), nn.Identity(), torch.zeros(64, autotune.ONE_ALONE), torch.zeros(64), MODES, CPU
+        ), clock
 
     return tried
 
@@ -95,8 +97,8 @@ def test_a_stall_during_a_short_pass_does_not_rule_a_mode_out(
     def timed(job: Job, model: object, inputs: object, targets: object, mode: Mode, device: object) -> float:
         return (0.008 if mode == PLAIN else 0.006) + (0.02 if next(passes) in range(3, 7) else 0)
 
-    monkeypatch.setattr(trial, "timed", timed)
-    seconds = trial.trial(small(), nn.Identity(), torch.zeros(2, 1), torch.zeros(2), [PLAIN, BF16], CPU)
+    monkeypatch.setattr(autotune, "timed", timed)
+    seconds = autotune.trial(small(), nn.Identity(), torch.zeros(2, 1), torch.zeros(2), [PLAIN, BF16], CPU)
 
     assert chosen([PLAIN, BF16], seconds) == BF16
 
@@ -133,7 +135,7 @@ def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: C
     found = data.load(job)
     inputs, targets = found.training(Draw(1, 0), np.arange(2))
 
-    assert min(trial.trial(job, models.build(job, found), inputs, targets, MODES[:1], CPU)) > 0
+    assert min(autotune.trial(job, models.build(job, found), inputs, targets, MODES[:1], CPU)) > 0
 
 
 def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(
@@ -180,9 +182,9 @@ def test_a_choice_that_cannot_be_read_is_one_line(small: Callable[..., Job], lef
 
 def test_a_choice_is_kept_by_the_run_and_told(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
     job = small("precision.compute=auto", "steps=4")
-    monkeypatch.setattr(trial, "chosen", lambda modes, seconds: BF16)
+    monkeypatch.setattr(autotune, "chosen", lambda modes, seconds: BF16)
     stopped = train(job, stop=After(2))
-    monkeypatch.setattr(trial, "chosen", lambda modes, seconds: pytest.fail("tried again"))
+    monkeypatch.setattr(autotune, "chosen", lambda modes, seconds: pytest.fail("tried again"))
 
     finished = train(job)
 

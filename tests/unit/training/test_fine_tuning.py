@@ -11,13 +11,13 @@ from safetensors.torch import save_file
 from torch import nn
 
 from training import data, models
-from training.average import Average
 from training.checkpoint.digest import digest
-from training.config import Job, JobError
+from training.config.job import Job, JobError
+from training.config.optimizer import Muon, Sgd
 from training.loop import train
-from training.objective import cross_entropy
-from training.optimizer import MuonAndAdamW, build, learning_rate, set_rate
-from training.wanted.optimizer import Muon, Sgd
+from training.optim.ema import Average
+from training.optim.loss import cross_entropy
+from training.optim.optimizer import MuonAndAdamW, build, learning_rate, set_rate
 
 RESNET = "model={kind='resnet18'}", "data.image_size=32"
 

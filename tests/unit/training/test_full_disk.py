@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from training.checkpoint.store import Store
-from training.config import Job
+from training.config.job import Job
 from training.data import pack
 from training.data.images import DataError
 from training.loop import train
-from training.report import Report
+from training.metrics.events import Report
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.config import Job, JobError
-from training.health import Heartbeat, Ill, Losses
-from training.health.heartbeat import BEAT_FILE, silent_seconds
+from training.config.job import Job, JobError
+from training.config.run import Health
+from training.elastic.heartbeat import BEAT_FILE, Heartbeat, silent_seconds
 from training.loop import train
-from training.wanted.run import Health
+from training.metrics.divergence import Ill, Losses
 
 
 def watched(losses: Losses, values: list[float]) -> None:

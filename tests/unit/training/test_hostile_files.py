@@ -21,15 +21,15 @@ from training import strict
 from training.checkpoint.manifest import Manifest, canonical, seal
 from training.checkpoint.resume import shapes_in
 from training.checkpoint.store import Store
-from training.config import JobError, load
-from training.data.imagefolder import pixels
+from training.config.data import Packed
+from training.config.job import JobError, load
+from training.data.datasets.imagefolder import pixels
+from training.data.datasets.packed import load as load_packed
 from training.data.images import DataError
-from training.data.packed import load as load_packed
+from training.metrics.progress import Progress, records_in
+from training.metrics.run_files import kept
+from training.metrics.watch import view
 from training.models.weights import read as read_weights
-from training.progress import Progress, records_in
-from training.record import kept
-from training.wanted.data import Packed
-from training.watch import view
 
 MOST_KB = 50 * 1024  # of memory that a whole campaign may take
 SEED = 34

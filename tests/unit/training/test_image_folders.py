@@ -13,12 +13,14 @@ from PIL import Image
 from trained import Crash, CrashAt
 
 from training import data
-from training.config import Job
-from training.data import dali, imagefolder, pack
-from training.data.augment import Draw
+from training.config.data import ImageFolder
+from training.config.job import Job
+from training.data import pack
+from training.data.datasets import imagefolder
+from training.data.decoders import dali
 from training.data.images import DataError, ImageSet
+from training.data.transforms.augment import Draw
 from training.loop import train
-from training.wanted.data import ImageFolder
 
 NO_DALI = pytest.mark.skipif(not dali.installed(), reason="NVIDIA DALI is an option: `make dali`")
 EITHER = pytest.mark.parametrize("decoder", ["pillow", pytest.param("dali", marks=NO_DALI)])
@@ -148,7 +150,7 @@ def test_a_resumed_run_over_an_image_folder_keeps_its_bits(decoder: str, small: 
 
 
 def test_without_dali_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("training.data.dali.find_spec", lambda _: None)
+    monkeypatch.setattr("training.data.decoders.dali.find_spec", lambda _: None)
 
     with pytest.raises(DataError, match=r'needs NVIDIA DALI: run `make dali`, or set data\.decoder = "pillow"'):
         folder_set(image_folder(tmp_path), "dali")

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from training.interrupt import Signals, Stop, sources
+from training.elastic import notices
+from training.elastic.notices import Signals
+from training.elastic.stop import Stop
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ def test_a_signal_before_the_loop_made_its_flag_is_not_lost() -> None:
 
 def test_the_second_sigint_ends_the_process_at_once() -> None:
     program = (
-        "import os, signal; from training.interrupt import Stop; stop = Stop()\n"
+        "import os, signal; from training.elastic.stop import Stop; stop = Stop()\n"
         "os.kill(os.getpid(), signal.SIGINT); print(stop.requested(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGINT); print('still here')"
     )
@@ -63,7 +65,7 @@ def test_the_handlers_are_given_back() -> None:
 
 
 def test_a_file_is_a_persons_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "FILE_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(notices, "FILE_POLL_SECONDS", 0.0)
     stop = Stop(out=tmp_path)
     assert not stop.requested()
 
@@ -75,7 +77,7 @@ def test_a_file_is_a_persons_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_file_is_not_looked_up_at_every_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "FILE_POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(notices, "FILE_POLL_SECONDS", 3600.0)
     stop = Stop(out=tmp_path)
     assert not stop.requested()
     (tmp_path / "STOP").touch()
@@ -92,7 +94,7 @@ def test_any_source_can_raise_it() -> None:
 
 
 def test_the_flag_needs_no_torch() -> None:
-    program = "import sys; import training.interrupt; print('torch' in sys.modules)"
+    program = "import sys; import training.elastic.stop; print('torch' in sys.modules)"
 
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stdout == "False\n"

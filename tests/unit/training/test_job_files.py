@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from written import GOOD, written
 
-from training.config import JOBS, JobError, ResNet, Sgd, load
+from training.config.job import JOBS, JobError, ResNet, Sgd, load
 
 
 def test_all_mistakes_are_told_at_once_in_file_order(tmp_path: Path):
@@ -92,6 +92,6 @@ def test_a_warm_up_beyond_the_run_is_refused_where_epochs_become_steps(tmp_path:
 
 
 def test_reading_a_job_loads_no_torch():
-    code = "import training.config, sys; training.config.load('mnist', []); sys.exit('torch' in sys.modules)"
+    code = "import training.config.job, sys; training.config.job.load('mnist', []); sys.exit('torch' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

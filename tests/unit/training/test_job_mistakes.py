@@ -8,7 +8,7 @@ import pytest
 from job_conflicts import CONFLICTS
 from written import GOOD, written
 
-from training.config import JobError, load
+from training.config.job import JobError, load
 
 # what replaces what in GOOD, and what is told
 MISTAKES = {

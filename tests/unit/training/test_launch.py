@@ -20,7 +20,7 @@ class SlowEnd:  # torch takes its time to go, too: rank 1 is still there when ra
 slow = SlowEnd() if rank == 1 else None
 
 def main(argv):
-    from training.interrupt import Stop
+    from training.elastic.stop import Stop
     stop, number = Stop(out=out), 0
     while not stop.requested():
         number += 1
@@ -52,7 +52,7 @@ def main(argv):
         return 0
     out.mkdir(exist_ok=True)
     (out / "hung").touch()
-    from training.health import Heartbeat
+    from training.elastic.heartbeat import Heartbeat
     Heartbeat().beat()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     time.sleep(600)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from torch.distributed.elastic.multiprocessing import ProcessFailure
 
-from training.launch.ended import say
-from training.launch.failure import Logs, error_file, first_failure, own_folder
-from training.launch.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
-from training.launch.progress import Progress, newest_step
-from training.launch.relay import Relay
-from training.launch.worker import ERROR_FILE, note_error
+from training.elastic.exit_codes import say
+from training.elastic.failures import Logs, error_file, first_failure, own_folder
+from training.elastic.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
+from training.elastic.progress import Progress, newest_step
+from training.elastic.stdout_relay import Relay
+from training.elastic.worker import ERROR_FILE, note_error
 
 
 def reached(out: Path, step: int, rank: int = 0) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from launched import Launchers, launchers
 
-from training.config import load
+from training.config.job import load
 from training.loop import train
 
 STEPS = 600  # enough that the job still runs when a loaded machine lets this process look

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from training.config import AdamW, Sgd
-from training.optimizer import build, learning_rate
+from training.config.job import AdamW, Sgd
+from training.optim.optimizer import build, learning_rate
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import torch.distributed as dist
 from forked import free_ports
 from trained import After, losses
 
-from training import checkpoint
+from training.checkpoint import manager
 from training.checkpoint.digest import of_folder
-from training.config import Job, JobError
-from training.dist import agreement, connect
-from training.dist.mesh import mesh
+from training.config.job import Job, JobError
 from training.loop import train
+from training.parallel import connect, consensus
+from training.parallel.mesh import mesh
 
 Ranks = Callable[..., list]
 FSDP = "parallel={kind='fsdp'}"
@@ -34,7 +34,7 @@ PIPELINE = "parallel={kind='pipeline', micro_batches=3}"
 @pytest.fixture(autouse=True)
 def _every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of these jobs takes less than a vote's time: without this a stop would come some steps later."""
-    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
+    monkeypatch.setattr(consensus, "VOTE_SECONDS", 0.0)
 
 
 def stopped_after(job: Job, questions: int):
@@ -87,7 +87,7 @@ def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
         time.sleep(3)  # as large files would take, and longer than the other rank waits for a step
         return of_folder(folder)
 
-    monkeypatch.setattr(checkpoint, "of_folder", slowly)
+    monkeypatch.setattr(manager, "of_folder", slowly)
     job = small(FSDP, "steps=2", "health.step_seconds=1")
 
     results = ranks(2, train, job)

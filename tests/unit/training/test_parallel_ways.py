@@ -13,11 +13,11 @@ from trained import After, losses
 
 from training.checkpoint.manifest import read_manifest
 from training.checkpoint.snapshot import Snapshot
-from training.config import Job
-from training.dist import agreement, connect
-from training.dist.compress import PowerSgd
-from training.dist.ordered import ordered_sum
+from training.config.job import Job
 from training.loop import train
+from training.parallel import connect, consensus
+from training.parallel.compression import PowerSgd
+from training.parallel.ordered_sum import ordered_sum
 
 Ranks = Callable[..., list]
 
@@ -25,7 +25,7 @@ Ranks = Callable[..., list]
 @pytest.fixture
 def every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of these jobs takes less than a vote's time: without this a stop would come some steps later."""
-    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
+    monkeypatch.setattr(consensus, "VOTE_SECONDS", 0.0)
 
 
 def stopped_after(job: Job, questions: int):

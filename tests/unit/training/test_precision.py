@@ -14,11 +14,11 @@ from trained import After
 
 from training import data, models
 from training.checkpoint.digest import digest
-from training.config import Job, JobError
-from training.data.augment import Draw
+from training.config.job import Job, JobError
+from training.data.transforms.augment import Draw
 from training.loop import train
 from training.models import RESNET_LEAST
-from training.objective import cross_entropy
+from training.optim.loss import cross_entropy
 from training.precision import Precision
 
 TEXT = "data={kind='synthetic-text', samples=40, held_out=4, length=64, vocabulary=50, global_batch=8"

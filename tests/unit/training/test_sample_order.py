@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from training.data.order import counters, drawn, global_batch, permutation, share
+from training.data.sampler import counters, drawn, global_batch, permutation, share
 
 SAMPLES, BATCH, SEED = 100, 24, 7
 

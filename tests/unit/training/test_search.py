@@ -13,8 +13,8 @@ import pytest
 from optuna.trial import Trial, TrialState
 
 from training import search
-from training.config import JobError
-from training.report import Evaluation
+from training.config.job import JobError
+from training.metrics.events import Evaluation
 from training.search.plan import Range, read
 from training.search.study import Judged, Outcome, attempt, opened, outcomes, work
 

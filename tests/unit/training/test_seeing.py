@@ -12,14 +12,15 @@ import torch
 from trained import After, metrics
 
 from infra.handover import Group
-from training import data, flops, loop, models, watch
-from training.config import Job
+from training import data, loop, models
+from training.config.job import Job
+from training.config.run import Trace
 from training.loop import train
-from training.pace import Pace, straggler
-from training.report import Lines, Report, Step
-from training.result import RESULT
-from training.trace import ranges
-from training.wanted.run import Trace
+from training.metrics import flops, watch
+from training.metrics.events import Lines, Report, Step
+from training.metrics.profiler import ranges
+from training.metrics.result import RESULT
+from training.metrics.straggler import Pace, straggler
 
 
 def lines(folder: Path) -> Path:

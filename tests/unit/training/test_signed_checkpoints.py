@@ -12,7 +12,7 @@ import torch
 
 from training.checkpoint.manifest import canonical, seal
 from training.checkpoint.store import Store
-from training.config import JobError
+from training.config.job import JobError
 from training.loop import train
 
 KEY = b"0123456789abcdef" * 4

@@ -23,14 +23,14 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
     _RendezvousState,
 )
 
-from training.launch import handshake
-from training.launch.door import WAITING, Door, same_login
-from training.launch.ended import Ended
-from training.launch.hidden import BEHIND, HiddenStore
-from training.launch.key import new_key
-from training.launch.node import Endpoint
-from training.launch.rendezvous import SealedState, from_json, to_json
-from training.launch.store import guarded, way_to
+from training.elastic.exit_codes import Ended
+from training.elastic.node import Endpoint
+from training.elastic.rendezvous import handshake
+from training.elastic.rendezvous.backend import SealedState, from_json, to_json
+from training.elastic.rendezvous.door import WAITING, Door, same_login
+from training.elastic.rendezvous.hidden_store import BEHIND, HiddenStore
+from training.elastic.rendezvous.key import new_key
+from training.elastic.rendezvous.server import guarded, way_to
 
 KEY = new_key().encode()
 PLACE = "gpufleet.rendezvous.run"

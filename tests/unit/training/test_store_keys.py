@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from training.launch.ended import Ended
-from training.launch.key import VARIABLE, new_key, store_key
+from training.elastic.exit_codes import Ended
+from training.elastic.rendezvous.key import VARIABLE, new_key, store_key
 
 KEY = new_key().encode()
 
@@ -55,7 +55,7 @@ def test_only_the_key_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatc
     reader, writer = os.pipe()
     os.write(writer, KEY + b"\n" + rest)
     os.close(writer)
-    monkeypatch.setattr("training.launch.key.STDIN", reader)
+    monkeypatch.setattr("training.elastic.rendezvous.key.STDIN", reader)
 
     assert keyed(source="-") == KEY
     assert os.read(reader, 100) == rest

@@ -14,7 +14,7 @@ import torch
 from launched import Launched, Launchers, launchers
 from stranger import ATTEMPTS
 
-from training.config import load
+from training.config.job import load
 from training.loop import train
 
 STEPS = 200

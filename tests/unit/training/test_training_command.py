@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from training import interrupt
 from training.__main__ import main
-from training.config import Job
+from training.config.job import Job
+from training.elastic import stop
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_gpu_whose_memory_is_full_ends_with_1_and_what_to_change(
 
 
 def test_a_stopped_run_ends_with_75(job_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(interrupt.Stop, "requested", lambda self: True)
+    monkeypatch.setattr(stop.Stop, "requested", lambda self: True)
 
     assert main(["run", job_file]) == 75
     assert "the checkpoint is saved" in capsys.readouterr().out

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from training.config import Augment, Synthetic
-from training.data import mnist5k, synthetic
-from training.data.augment import Draw, shifted, warped
+from training.config.job import Augment, Synthetic
 from training.data.batches import Batches, ahead, made
+from training.data.datasets import mnist5k, synthetic
 from training.data.images import DataError, ImageSet
-from training.data.order import Indices
+from training.data.sampler import Indices
+from training.data.transforms.augment import Draw, shifted, warped
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from trained import After, Crash, CrashAt, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.checkpoint.writer import Writer
-from training.config import Job, JobError
+from training.config.job import Job, JobError
 from training.loop import train
-from training.report import Report, Step
+from training.metrics.events import Report, Step
 
 
 def test_a_run_learns_and_leaves_its_files(small: Callable[..., Job]):

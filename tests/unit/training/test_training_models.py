@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from training import data, models
-from training.config import Job, JobError
+from training.config.job import Job, JobError
 from training.loop import train
 from training.models.attention import turned, turns
 from training.models.bert import TextEncoder

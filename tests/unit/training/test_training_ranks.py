@@ -15,10 +15,10 @@ from trained import After, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.checkpoint.store import Share, Store
-from training.config import Job, JobError
-from training.dist import agreement
+from training.config.job import Job, JobError
 from training.loop import train
-from training.report import Report, Step
+from training.metrics.events import Report, Step
+from training.parallel import consensus
 
 Ranks = Callable[..., list]
 
@@ -26,7 +26,7 @@ Ranks = Callable[..., list]
 @pytest.fixture
 def every_step_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of these jobs takes less than a vote's time: without this a stop would come some steps later."""
-    monkeypatch.setattr(agreement, "VOTE_SECONDS", 0.0)
+    monkeypatch.setattr(consensus, "VOTE_SECONDS", 0.0)
 
 
 def stopped_after(job: Job, questions: int):

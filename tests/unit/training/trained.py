@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 
-from training.config import Job
-from training.report import Report, Step
+from training.config.job import Job
+from training.metrics.events import Report, Step
 
 
 class After:

@@ -1,0 +1,60 @@
+"""Hugging Face Accelerate around a loop as its image example writes it: samples one by one through a DataLoader,
+everything prepared, the loss summed up on the device."""
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from training import data, models
+from training.bench.baselines import serve
+from training.config.job import Job
+from training.data.images import ImageSet
+
+
+def turn_of(job: Job) -> Callable[[], float]:
+    found = data.load(job)
+    assert isinstance(found, ImageSet)
+    assert isinstance(found.mean, float)
+    assert isinstance(found.std, float)
+    images, labels = found.train.at(np.arange(len(found.train)), None)
+    pairs = TensorDataset(images.float(), labels)
+    samples = DataLoader(pairs, batch_size=job.data.global_batch, shuffle=True, drop_last=True)
+    model = models.build(job, found).to(memory_format=torch.channels_last)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=job.optimizer.lr, weight_decay=job.optimizer.weight_decay)
+    rates = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
+    accelerator = Accelerator(cpu=True, mixed_precision="no")
+    model, optimizer, samples, rates = accelerator.prepare(model, optimizer, samples, rates)
+    steps, mean, std = job.total_steps(len(found.train)), found.mean, found.std
+
+    def turn() -> float:
+        done, total = 0, torch.zeros(())
+        model.train()
+        start = time.perf_counter()
+        while True:
+            for pixels, targets in samples:
+                images = ((pixels - mean) / std).contiguous(memory_format=torch.channels_last)
+                loss = functional.cross_entropy(model(images), targets)
+                total += loss.detach().float()
+                accelerator.backward(loss)
+                optimizer.step()
+                rates.step()
+                optimizer.zero_grad()
+                done += 1
+                if done % job.log_every == 0:
+                    total.item()
+                if done == steps:
+                    return time.perf_counter() - start
+
+    return turn
+
+
+if __name__ == "__main__":
+    serve(turn_of, "accelerate", "torch")

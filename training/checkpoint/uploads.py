@@ -1,0 +1,89 @@
+"""The copies of a run's checkpoints in an object store: the newest comes back, new ones are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from training.checkpoint.manifest import Damaged, read_manifest
+from training.checkpoint.remote import NoAddress, Remote, Unreachable, Uploads
+from training.checkpoint.store import Store
+from training.config.job import Job
+from training.parallel import Ranks
+
+ASK_SECONDS = 2  # so often the ranks tell each other whether a copy is still being sent, and whether there is time
+
+
+class Copies:
+    """Rank 0 makes them; on the others, and where the job names no object store, there is nothing to do."""
+
+    def __init__(self, job: Job, ranks: Ranks, store: Store, note: Callable[[str], None]) -> None:
+        self._job, self._ranks, self._store, self._note = job, ranks, store, note
+        self._uploads: Uploads | None = None
+        self._uploaded: list[int] = []
+
+    def connect(self) -> tuple[str, str] | None:
+        """Looks for uploaded checkpoints, and uploads from now on; where it cannot, returns the job's key that is at
+        fault, and why."""
+        wanted = self._job.checkpoint
+        if wanted.upload is None or self._ranks.rank != 0:
+            return None
+        try:
+            remote = Remote(wanted.upload, wanted.endpoint)
+            self._bring(remote)
+        except NoAddress as why:
+            return "checkpoint.endpoint", str(why)
+        except Unreachable as why:
+            return "checkpoint.upload", str(why)
+        self._uploads = Uploads(remote, self._note)
+        return None
+
+    def _bring(self, remote: Remote) -> None:
+        """Fetches the newest uploaded checkpoint where the folder has none as new."""
+        newest = self._store.newest().contents
+        here = newest.step if newest else -1
+        self._uploaded = remote.steps()
+        for step in reversed([step for step in self._uploaded if step > here]):
+            try:
+                remote.fetch(step, self._store)
+                self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
+                return
+            except Damaged as why:
+                self._note(f"uploaded checkpoint step {step} passed over: {why}")
+
+    def make_up(self, step: int) -> None:
+        """Offers the checkpoint that was loaded, proven then, where its upload was cut off."""
+        folder = self._store.folder(step)
+        if step not in self._uploaded and folder.is_dir():
+            self.offer(folder)
+
+    def offer(self, folder: Path) -> None:
+        """This checkpoint is the newest; that it cannot be read to be sent is told."""
+        if self._uploads is None:
+            return
+        try:
+            self._uploads.offer(folder, read_manifest(folder, self._store.key))
+        except OSError as why:
+            self._note(f"{folder.name} is not uploaded: {why}")
+
+    @property
+    def sending(self) -> Path | None:
+        """The folder that is on its way, which must stay until it is there."""
+        return None if self._uploads is None else self._uploads.sending
+
+    def finish(self, step: int, seconds_left: Callable[[], float]) -> None:
+        """Returns on all ranks when the newest one, of this step, has been sent, or told why not, or when a rank has no
+        time left; that the copy is given up is told. All stay so long: the launcher ends a rank that others leave
+        behind."""
+        waiting = self._uploads is not None
+        while True:
+            told = self._ranks.gather((waiting, seconds_left()))
+            seconds = min(left for _, left in told)
+            if not any(waits for waits, _ in told):
+                return
+            if seconds <= 0:
+                if waiting:
+                    self._note(f"the copy of step {step} is not sent: the next start makes up for it")
+                return
+            if self._uploads is not None:
+                waiting = not self._uploads.finish(min(seconds, ASK_SECONDS))

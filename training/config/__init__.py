@@ -1,0 +1,1 @@
+"""A job file as frozen, checked types. Loads no torch."""

@@ -1,0 +1,1 @@
+"""Decoders of images other than Pillow."""

@@ -1,0 +1,1 @@
+"""Launching ranks, and going on when ranks or nodes are lost."""

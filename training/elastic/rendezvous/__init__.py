@@ -1,0 +1,1 @@
+"""The rendezvous store and who may use it."""

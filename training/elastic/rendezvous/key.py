@@ -1,0 +1,74 @@
+"""The key of a rendezvous store: whoever has it may join a job, so it is in no argument, no log, no file of others.
+
+Where it comes from, in this order: `--store-key FILE`, or `-` for the first line of standard input; the environment
+variable GPUFLEET_STORE_KEY, which only this login and root can read (proc_pid_environ(5)); else a file of this login.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from training.elastic.exit_codes import EXIT_BAD_JOB, Ended
+from training.secret import MOST, NoSecret, checked, key_in
+
+VARIABLE = "GPUFLEET_STORE_KEY"
+STDIN = 0
+
+
+def store_key(source: str | None, *, make: bool) -> bytes:
+    """The key to serve a store with (`make`: a file that is missing is made), or to join one. Raises `Ended`."""
+    variable = os.environ.pop(VARIABLE, "")  # the ranks, which inherit the environment, have no use for it
+    file = Path(source) if source else default_file()
+    try:
+        if source == "-":
+            return checked(_first_line(), "the first line of standard input")
+        if source is None and variable:
+            return checked(variable.encode(), VARIABLE)
+        if make:
+            _make(file)
+        return key_in(file)
+    except FileNotFoundError as error:
+        remedy = f"copy it from where the store runs, with `chmod 600`, or set --store-key or {VARIABLE}"
+        raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {file} does not exist; {remedy}") from error
+    except NoSecret as error:
+        raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {error}") from error
+    except OSError as error:
+        raise Ended(EXIT_BAD_JOB, f"cannot use the store's key in {file}: {error.strerror}") from error
+
+
+def new_key() -> str:
+    """256 random bits, in hex."""
+    return secrets.token_hex(32)
+
+
+def default_file() -> Path:
+    """One key for all stores of a login; a home that nodes share brings it to all of them."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "gpufleet" / "store.key"
+
+
+def _make(file: Path) -> None:
+    """Makes the file unless it exists; nobody sees it half written."""
+    if file.exists():
+        return
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as made:
+            made.write(new_key() + "\n")
+        os.link(aside, file)
+    except FileExistsError:  # another store of this login was faster
+        return
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _first_line() -> bytes:
+    """Byte by byte: what comes after it belongs to whoever reads standard input next."""
+    line = b""
+    while len(line) <= MOST and not line.endswith(b"\n") and (byte := os.read(STDIN, 1)):
+        line += byte
+    return line

@@ -1,0 +1,126 @@
+"""From a valid job to its end: the store, the rendezvous, the agent of this node."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+from torch.distributed import Store, TCPStore  # pyright: ignore[reportPrivateImportUsage]: documented there
+from torch.distributed.elastic.agent.server.api import WorkerSpec
+from torch.distributed.elastic.rendezvous import (
+    RendezvousConnectionError,
+    RendezvousError,
+    RendezvousTimeoutError,
+)
+
+from training.config.job import Job
+from training.elastic.agent import Agent
+from training.elastic.deadline import SHUTDOWN
+from training.elastic.exit_codes import EXIT_FAILED, Ended
+from training.elastic.failures import Logs, own_folder
+from training.elastic.node import Endpoint, address_towards, settle_environment
+from training.elastic.notices import FileSwitch
+from training.elastic.progress import Progress
+from training.elastic.rendezvous.backend import JOIN_SECONDS, Rendezvous
+from training.elastic.rendezvous.hidden_store import FRONT as LOOPBACK
+from training.elastic.rendezvous.hidden_store import HiddenStore
+from training.elastic.rendezvous.key import new_key
+from training.elastic.rendezvous.server import way_to
+from training.elastic.request import Request
+from training.elastic.stdout_relay import Relay
+
+STORE_SECONDS = 60  # for an answer of the store
+MONITOR_SECONDS = 0.1
+RESTARTS = 1_000_000  # no limit of ours: a job ends after rounds without a step, not after restarts
+
+
+def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
+    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise. key: of the store
+    outside the job, if there is one."""
+    store = asked.store or "this node"
+    with _told_plainly(store, asked.nnodes.least):
+        address = _own_address(asked.store) if asked.store else LOOPBACK
+        client, port, key = _store(asked.store, key)
+        nproc = asked.nproc or torch.cuda.device_count() or 1
+        settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
+
+        folder = own_folder(job.out / "logs")
+        _log_torch_to(folder / "agent.log")
+        os.environ[SHUTDOWN] = str(asked.shutdown_timeout)
+        os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
+            "SIGUSR2"  # torch takes its signals anew each round: SIGTERM is ours
+        )
+        spec = WorkerSpec(
+            role="rank",
+            local_world_size=nproc,
+            rdzv_handler=Rendezvous(job.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
+            entrypoint=sys.executable,
+            args=tuple(command),
+            max_restarts=RESTARTS,
+            monitor_interval=MONITOR_SECONDS,
+            local_addr=address,
+            master_addr=LOOPBACK,  # the ranks reach the store as this process does, by a door for this login alone
+            master_port=port,
+        )
+        agent = Agent(
+            spec,
+            Logs(folder),
+            request=request,
+            sources=(FileSwitch(job.out / "STOP"),),
+            progress=Progress(job.out),
+            shutdown_seconds=asked.shutdown_timeout,
+            hang_seconds=job.health.hang_seconds,
+        )
+        with Relay():
+            result = agent.run()
+    if result is None:
+        raise Ended(EXIT_FAILED, f"another program closed the job {job.name} at {store}")
+    return 0
+
+
+def _store(outside: Endpoint | None, key: bytes | None) -> tuple[Store, int, bytes]:
+    """A client of the store outside the job, or a store in this process for a job of one node; the port on loopback
+    where this login's processes find it, and its key."""
+    if outside is None:
+        own = HiddenStore()
+        return own.store, own.port, new_key().encode()
+    assert key is not None
+    port = way_to(outside, key).port
+    patience = timedelta(seconds=STORE_SECONDS)
+    return TCPStore(LOOPBACK, port, is_master=False, wait_for_workers=False, timeout=patience), port, key
+
+
+@contextmanager
+def _told_plainly(store: Endpoint | str, least: int) -> Iterator[None]:
+    """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
+    try:
+        yield
+    except RendezvousConnectionError as error:
+        raise Ended(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
+    except RendezvousTimeoutError as error:
+        raise Ended(EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s") from error
+    except RendezvousError as error:
+        raise Ended(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
+    except OSError as error:
+        raise Ended(EXIT_FAILED, str(error)) from error
+
+
+def _own_address(store: Endpoint) -> str:
+    try:
+        return address_towards(store.host)
+    except OSError as error:
+        raise Ended(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
+
+
+def _log_torch_to(file: Path) -> None:
+    """The agent's own warnings go beside the ranks' logs: what a person has to know, `say` says."""
+    logger = logging.getLogger("torch.distributed.elastic")
+    logger.addHandler(logging.FileHandler(file))
+    logger.propagate = False

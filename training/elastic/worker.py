@@ -1,0 +1,65 @@
+"""One rank, started by the launcher: `python -m training.elastic.worker LAUNCHER_PID run JOB …`.
+
+Three things come before everything else, torch included. The process dies with its launcher, however that went. A
+SIGTERM is remembered from the first moment, so that a stop during the imports still ends in a checkpoint of all ranks.
+And an error is noted with its time, so that the launcher can tell the rank that failed from those that lost their
+connection to it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from training.elastic.notices import Signals
+
+ERROR_FILE = "GPUFLEET_ERROR_FILE"
+PR_SET_PDEATHSIG = 1  # prctl(2), Linux
+
+
+def die_with(launcher: int) -> None:
+    """Have the kernel SIGKILL this process when the launcher's main thread, which started it, is gone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != launcher:  # it went before the kernel knew our wish
+        sys.exit(f"the launcher {launcher} is gone")
+
+
+def note_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """An excepthook: `{"time", "error"}` into the file that the launcher reads, where there is room for it, then the
+    traceback as always."""
+    line = traceback.format_exception_only(error)[-1].partition("\n")[0]
+    with suppress(OSError):
+        Path(os.environ[ERROR_FILE]).write_text(json.dumps({"time": time.time(), "error": line}), encoding="utf-8")
+    sys.__excepthook__(kind, error, trace)
+
+
+def main() -> int:
+    """Settle the process, then be `python -m training run …`."""
+    die_with(int(sys.argv[1]))
+    sys.excepthook = note_error
+    faulthandler.register(signal.SIGUSR1)  # the launcher asks a silent rank where it hangs; needs no interpreter lock
+    Signals.of_process()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # the launcher blocked it until somebody listens
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # standard input belongs to the launcher
+
+    from training.__main__ import main as training
+
+    try:
+        return training(sys.argv[2:])
+    finally:  # Python gives its handlers back while it ends: a SIGTERM would then turn the exit code into a signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

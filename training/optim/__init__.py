@@ -1,0 +1,1 @@
+"""Optimizers, the moving average of weights, the loss."""

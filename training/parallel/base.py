@@ -1,0 +1,76 @@
+"""How ranks share a step: which shares of it a rank holds, and how the gradients become everybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from training.data.batches import Part
+from training.parallel.process_group import Ranks
+from training.precision import Precision
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+class Parallel:
+    """What the loop needs of a way to train on several ranks; here every rank holds the whole model.
+
+    model: what has the parameters. module: what runs forward. ways, mine: a global batch is cut into `ways` shares, of
+    which this rank holds `mine`. weight: factor of a part's summed loss such that the reduced gradient is that of the
+    mean over the global batch. seat: this rank judges every seat[1]-th held-out sample from seat[0]; copies: so many
+    ranks judge the same ones. stride: all ranks hold the same state after every so many steps. cut: no rank holds
+    the whole state. paced: every rank runs a part's forward pass to its loss, so that a slow rank shows by its time.
+    """
+
+    stride = 1
+    copies = 1
+    cut = False
+    paced = True
+
+    def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int) -> None:
+        self.model, self.module, self.ranks = model, model, ranks
+        self.ways, self.mine = ranks.world, range(ranks.rank, ranks.rank + 1)
+        self.seat = (ranks.rank, ranks.world)
+        self.weight = 1 / global_batch
+
+    def settle(self, optimizer: torch.optim.Optimizer) -> None:
+        """Before the first step: what this way needs of the optimizer."""
+
+    def learn(self, part: Part, precision: Precision, loss: Loss) -> Tensor:
+        """Forward and backward of a part; loss: its summed loss from the model's outputs and the labels. Returns that
+        loss, as `copies` ranks do."""
+        with self.part(last=part.last):
+            with precision.autocast():
+                summed = loss(self.module(part.inputs).float(), part.labels)
+            precision.backward(summed * self.weight)
+        return summed.detach()
+
+    def judge(self, inputs: Tensor) -> Tensor | None:
+        """The model's outputs for held-out samples, on a rank that has them; all ranks call it equally often."""
+        return self.model(inputs)
+
+    def same(self, buffers: list[Tensor]) -> None:
+        """Gives all ranks that hold the same buffers (BatchNorm's statistics) the values of the first of them."""
+        self.ranks.same(buffers, None)
+
+    def part(self, *, last: bool) -> AbstractContextManager[object]:
+        """Around forward and backward of a part; last: it is the last of its share."""
+        return nullcontext()
+
+    def reduce(self, step: int) -> None:
+        """After the last part of a step, counted from 1: the gradients are those of the global batch on every rank.
+        Of what a checkpoint holds it may change buffers and what `shared` and `own` name, and nothing else."""
+
+    def stepped(self, step: int, optimizer: torch.optim.Optimizer) -> None:
+        """After the optimizer's step."""
+
+    def shared(self) -> Mapping[str, Tensor]:
+        """Further live tensors, equal on all ranks, that a checkpoint must hold."""
+        return {}
+
+    def own(self) -> Mapping[str, Tensor]:
+        """Live tensors of this rank alone that a checkpoint must hold."""
+        return {}
