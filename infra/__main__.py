@@ -1,4 +1,4 @@
-"""The Pulumi program: load the stack file, decide, refuse what cannot be, declare, tell."""
+"""The Pulumi program: evaluate the stack file, refuse what cannot be, declare, export the handover."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ from pathlib import Path
 
 import pulumi
 
-from infra import clouds
-from infra.plan import decide, described
-from infra.spec import SpecError, load
+from infra import registry
+from infra.evaluate import evaluate
+from infra.plan.model import Plan
+from infra.spec import SpecError
 
 
 def main() -> None:
     """Raises RunError, one line a mistake, before anything is declared."""
     root = Path(pulumi.get_root_directory())
     try:
-        file = load(root, pulumi.get_stack())
+        evaluation = evaluate(root, pulumi.get_stack())
     except SpecError as mistakes:
         raise pulumi.RunError(str(mistakes)) from None
-    plan = decide(file)
-    if plan.errors:
-        raise pulumi.RunError("\n".join(described(finding, file) for finding in plan.errors))
-    pulumi.export("cluster", clouds.declare(plan, root))
+    if evaluation.errors:
+        raise pulumi.RunError("\n".join(evaluation.errors))
+    declare(evaluation.plan, root)
+
+
+def declare(plan: Plan, root: Path) -> None:
+    """Declares the resources of a plan without errors, and exports the handover."""
+    pulumi.export("cluster", registry.part(registry.cloud(plan.cloud).resources)(plan, root))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from infra import catalog
 from infra.catalog import Precision, drivers
-from infra.plan.plan import GroupPlan, LoadMetric, StoragePlan
+from infra.plan.model import GroupPlan, LoadMetric, StoragePlan
 from infra.plan.volumes import Scratch
 
 HOST = r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}"  # names a node in Ansible, in ssh_config, and its files here
@@ -117,11 +117,11 @@ class Group(_Told):
     """Equal machines; gpu is None without one.
 
     fabric_devices: the RDMA devices that each must show, 0 where nobody could say. fabric_installer: what brings the
-    fabric's driver and libraries to a node (infra/catalog/fabrics.csv), empty where nothing does. rdma: None where the
-    cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's
-    software, by distribution; a node takes what stands under its own. disks: what each node makes of its own disks.
-    mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, of which
-    training tells its share (MFU); without what the tables do not know. load: None where nobody heeds it.
+    fabric's driver and libraries to a node (infra/catalog/tables/fabrics.csv), empty where nothing does. rdma: None
+    where the cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the
+    GPU's software, by distribution; a node takes what stands under its own. disks: what each node makes of its own
+    disks. mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, of
+    which training tells its share (MFU); without what the tables do not know. load: None where nobody heeds it.
     """
 
     name: str

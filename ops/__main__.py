@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from infra.catalog import FabricNeed, Precision
-from ops.failure import Failure
+from ops.console.terminal import Json, Rate, Screen, Stack, Yes, confirmed, show, write, write_fault, write_json
+from ops.errors import Failure
 from ops.project import Project
-from ops.terminal import Json, Rate, Screen, Stack, Yes, confirmed, show, write, write_fault, write_json
 
 app = typer.Typer(
     name="gpufleet",
@@ -41,7 +41,7 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a stack would create and cost; creates nothing, needs no credentials."""
-    from ops import plan as command
+    from ops.commands import plan as command
 
     planned = command.plan(Project.find(), stack, against)
     if picture is not None:
@@ -68,7 +68,7 @@ def select(
     as_json: Json = False,
 ) -> None:
     """Rank the instance types that fit a job by the price of its work."""
-    from ops import select as command
+    from ops.commands import select as command
 
     told = command.select(
         gpus=gpus,
@@ -92,7 +92,7 @@ def vendors(
     as_json: Json = False,
 ) -> None:
     """Compare the vendors of the tables by 23 weighted indices, with the arithmetic."""
-    from ops import vendors as command
+    from ops.commands import vendors as command
 
     show(command.compare(rate, weights), as_json, command.text)
 
@@ -102,7 +102,7 @@ def catalog_show(
     name: Annotated[str, typer.Argument(help="a type or GPU, or how its name begins")] = "", as_json: Json = False
 ) -> None:
     """Show a type or GPU in full, several as tables."""
-    from ops import catalog as command
+    from ops.commands import catalog as command
 
     show(command.show(name), as_json, command.text)
 
@@ -117,8 +117,8 @@ def catalog_refresh(
     as_json: Json = False,
 ) -> None:
     """Write the tables anew from what AWS answers: types, offerings, prices, spot. Shows the changes, and asks."""
-    from ops import refresh as command
-    from ops.phases import Phases
+    from ops.commands import catalog_refresh as command
+    from ops.console.phases import Phases
 
     def agreed(told: dict[str, Any]) -> bool:
         write(command.text(told), error=as_json)
@@ -139,9 +139,9 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Create or repair a stack's nodes, configure them and prove them ready. Names the price first, and asks."""
-    from ops import plan as planning
-    from ops import up as command
-    from ops.phases import Phases
+    from ops.commands import plan as planning
+    from ops.commands import up as command
+    from ops.console.phases import Phases
 
     def agreed(planned: planning.Planned) -> bool:
         write(planning.text(planned), error=as_json)
@@ -170,8 +170,8 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Run a training job on a stack's nodes, follow it, and fetch its result. Ctrl-C stops it with a checkpoint."""
-    from ops import report
-    from ops import train as command
+    from ops.commands import train as command
+    from ops.jobs import progress as report
 
     project = Project.find()
     with report.Progress(Screen(), quiet=as_json) as progress:
@@ -182,7 +182,7 @@ def train(
 @app.command()
 def status(stack: Stack, as_json: Json = False) -> None:
     """Show each node's state, the newest run and the cost."""
-    from ops import status as command
+    from ops.commands import status as command
 
     show(command.status(Project.find(), stack), as_json, command.text)
 
@@ -196,8 +196,8 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Let every node check itself again; say who is not ready, why, and what to do. Jobs go on meanwhile."""
-    from ops import doctor as command
-    from ops.phases import Phases
+    from ops.commands import doctor as command
+    from ops.console.phases import Phases
 
     document = command.doctor(Project.find(), stack, Phases(Screen(), quiet=as_json), all_reduce=all_reduce)
     show(document, as_json, command.text)
@@ -208,8 +208,8 @@ def doctor(
 @app.command()
 def down(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
     """Take a stack down and prove that nothing of it is left. Names what it stops costing, and asks."""
-    from ops import down as command
-    from ops.phases import Phases
+    from ops.commands import down as command
+    from ops.console.phases import Phases
 
     project = Project.find()
     if not yes and not confirmed(
@@ -232,8 +232,8 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """List what carries a stack's tags and is not in its state; remove it on demand."""
-    from ops import sweep as command
-    from ops.phases import Phases
+    from ops.commands import sweep as command
+    from ops.console.phases import Phases
 
     def agreed(found: dict[str, Any]) -> bool:
         write(command.text(found), error=True)
@@ -246,8 +246,8 @@ def sweep(
 @app.command()
 def copy(stack: Stack, as_json: Json = False) -> None:
     """Bring what other stacks keep into this one's buckets (`copies`), by rclone and your own credentials."""
-    from ops import copy as command
-    from ops.phases import Phases
+    from ops.commands import copy as command
+    from ops.console.phases import Phases
 
     told = command.copy(Project.find(), stack, Phases(Screen(), quiet=as_json))
     if as_json:
@@ -257,7 +257,7 @@ def copy(stack: Stack, as_json: Json = False) -> None:
 @app.command()
 def handover(stack: Stack) -> None:
     """Print what playbooks and jobs work from, as JSON: the cluster with the nodes of this moment."""
-    from ops import cluster
+    from ops import stack as cluster
 
     write_json(cluster.discovered(Project.find(), stack).told.model_dump(mode="json"))
 
@@ -265,7 +265,7 @@ def handover(stack: Stack) -> None:
 @app.command()
 def env() -> None:
     """Print the engine's settings as shell lines: eval "$(gpufleet env)", then `pulumi` works by hand."""
-    from ops import engine
+    from ops.engine import pulumi as engine
 
     for name, value in sorted(engine.environment(Project.find()).items()):
         if os.environ.get(name) != value:

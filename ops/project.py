@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.failure import Failure
+from ops.errors import Failure
 
 CLOSED, OTHERS = 0o700, 0o077
 

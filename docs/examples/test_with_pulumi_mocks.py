@@ -11,8 +11,8 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks
 
-from infra.clouds.aws.bucket import Bucket, BucketArgs
-from infra.plan.aws import Retention
+from infra.clouds.aws.resources.storage.bucket import Bucket, BucketArgs
+from infra.plan.cloud_model import Retention
 
 SEEN: dict[str, dict[str, Any]] = {}
 

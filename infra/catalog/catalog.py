@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from infra.catalog.rows import Extra, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
-from infra.catalog.table import TableError, read, twice
+from infra.catalog.table import TABLES, TableError, read, twice
 
 
 class UnknownName(ValueError):
@@ -18,7 +18,7 @@ class UnknownName(ValueError):
     what = "name"
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
-        from infra.spec.nearest import hint  # only a mistake pays for it
+        from infra.suggest import hint  # only a mistake pays for it
 
         super().__init__(f"unknown {self.what} '{name}'{hint(name, known)}")
 
@@ -161,7 +161,7 @@ class Catalog:
 
 
 @cache
-def load(folder: Path = Path(__file__).parent) -> Catalog:
+def load(folder: Path = TABLES) -> Catalog:
     """The tables of a folder, read once. Raises TableError."""
     return Catalog(
         types=read(folder / "types.csv", InstanceType),

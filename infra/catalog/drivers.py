@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.catalog.rows import Gpu
-from infra.catalog.table import TableError, read, twice
+from infra.catalog.table import TABLES, TableError, read, twice
 
 NVSWITCH_GENERATIONS = ("Ampere", "Hopper", "Blackwell", "Blackwell Ultra")  # of the SXM boards
 NVLINK5_GENERATIONS = ("Blackwell", "Blackwell Ultra")  # their switches are managed through an InfiniBand card
@@ -147,7 +147,7 @@ class Drivers:
 
 
 @cache
-def load(folder: Path = Path(__file__).parent) -> Drivers:
+def load(folder: Path = TABLES) -> Drivers:
     """The lock of a folder, read once. Raises TableError."""
     return Drivers(
         tuples=read(folder / "drivers.csv", DriverTuple),

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 Row = TypeVar("Row")
 
+TABLES = Path(__file__).parent / "tables"
+
 
 class TableError(ValueError):
     """Tables that cannot be used; one line a mistake in `problems`."""

@@ -6,30 +6,30 @@ import json
 from pathlib import Path
 from typing import Any
 
-from infra.graph import policy
+from infra import policy
+from infra.evaluate import Evaluation, evaluate
 from infra.graph.boot import boot_commands
-from infra.graph.record import SECRET, UNKNOWN, Graph, Node, render
-from infra.plan import decide
-from infra.plan.plan import Plan
-from infra.spec import load
+from infra.graph.program import SECRET, UNKNOWN, Graph, Node, rendered
+from infra.plan.model import Plan
 from infra.spec.cluster import Budget
 
 ELSEWHERE = ("stack", "cloud", "region", "cost", "findings")  # keys of the plan that the document has itself
 PICKLE = "__provider"  # a dynamic resource carries its own code, which says nothing about the resource
 
 
-def plan_document(root: Path, stack: str) -> dict[str, Any]:
+def plan_document(root: Path, stack: str, evaluation: Evaluation | None = None) -> dict[str, Any]:
     """What `gpufleet plan STACK --json` prints. A plan with error findings declares nothing: its resources are empty.
 
     Findings are those of the decision, whose paths are keys of the stack file, and those of the policy over what would
     be declared, whose paths are inputs of resources. Commands are all that will run on this computer, and on nodes as
     root; decisions are the plan itself, which has more to say than few resources can.
 
-    Raises SpecError for a stack file that is wrong, and what the program raises.
+    evaluation: the stack's, where the caller has it already. Raises SpecError for a stack file that is wrong, and what
+    the program raises.
     """
-    file = load(root, stack)
-    plan, budget = decide(file), file.spec.budget
-    graph = Graph() if plan.errors else render(root, stack)
+    evaluation = evaluation or evaluate(root, stack)
+    plan, budget = evaluation.plan, evaluation.file.spec.budget
+    graph = Graph() if plan.errors else rendered(plan, root)
     rows = resources(graph)
     violations = policy.check(rows, budget.hourly if budget else None)
     return {

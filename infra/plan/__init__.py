@@ -1,6 +1,1 @@
-"""What was decided: a stack file becomes a finished plan, checked by every preflight rule of its cloud."""
-
-from infra.plan.decide import decide, described
-from infra.plan.plan import Finding, LocalPlan, Plan
-
-__all__ = ["Finding", "LocalPlan", "Plan", "decide", "described"]
+"""What every finished plan is made of: frozen data, and the rules that lay it out."""

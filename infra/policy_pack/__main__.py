@@ -1,6 +1,6 @@
 """The policy as a pack that the engine runs: `pulumi preview --policy-pack infra/policy_pack`.
 
-The rules are those of `infra.graph.policy`, function for function. A rule about one resource stops the engine before
+The rules are those of `infra.policy`, function for function. A rule about one resource stops the engine before
 that resource is made; a rule about all of them speaks at the end, so look at a preview first. What a preview cannot
 know yet (an ARN of something that is not there) is no violation: the pack says that it could not tell, and tells in the
 update. The ceiling of costs comes from `--policy-pack-config`: {"cost-ceiling": {"usd_per_hour": 120}}.
@@ -27,7 +27,7 @@ from pulumi_policy import (  # pyright: ignore[reportMissingImports] (the pack h
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from infra.graph.policy import RULES, Resource, ResourceRule, Rule, Stack, StackRule, summary
+from infra.policy import RULES, Resource, ResourceRule, Rule, Stack, StackRule, summary
 
 CEILING = "usd_per_hour"
 

@@ -1,6 +1,6 @@
 """What was asked: a stack file as frozen, checked types. Imports neither Pulumi nor any cloud's package."""
 
+from infra.spec.errors import Problem, SpecError
 from infra.spec.load import StackFile, load, stacks
-from infra.spec.problem import Problem, SpecError
 
 __all__ = ["Problem", "SpecError", "StackFile", "load", "stacks"]

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
-from infra.spec.problem import Contradiction, Mistake
-from infra.spec.types import Limit, PublicKey
+from infra.spec.errors import Contradiction, Mistake
+from infra.spec.fields import Limit, PublicKey
 
 
 class Section(BaseModel):

@@ -8,37 +8,20 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from infra import registry
 from infra.printable import one_line
-from infra.spec.document import MOST_BYTES, Document, Unreadable, read
-from infra.spec.nearest import hint, strays
-from infra.spec.problem import Problem, SpecError
-from infra.spec.shown import quoted, shown
-from infra.spec.types import STACK
-from infra.spec.words import explained, key_path
-
-if TYPE_CHECKING:
-    from infra.spec.alicloud import AlicloudSpec
-    from infra.spec.aws import AwsSpec
-    from infra.spec.kubernetes import KubernetesSpec
-    from infra.spec.local import LocalSpec
-    from infra.spec.machines import MachinesSpec
-
-    Spec = LocalSpec | AwsSpec | AlicloudSpec | MachinesSpec | KubernetesSpec
+from infra.spec.cluster import Cluster
+from infra.spec.errors import Problem, SpecError, explained, key_path, quoted, shown
+from infra.spec.fields import STACK
+from infra.spec.yaml_source import MOST_BYTES, Document, Unreadable, read
+from infra.suggest import hint, strays
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-SPECS = {  # the type of each `cloud`, in the module of its name, which is loaded when a stack file asks for it
-    "local": "LocalSpec",
-    "aws": "AwsSpec",
-    "alicloud": "AlicloudSpec",
-    "machines": "MachinesSpec",
-    "kubernetes": "KubernetesSpec",
-}
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
 # What the Pulumi command line itself writes at the top of a stack file.
@@ -51,8 +34,14 @@ class StackFile:
 
     stack: str
     path: Path
-    spec: Spec
+    spec: Any  # the type of its cloud
     lines: Mapping[str, int]
+
+    @property
+    def cloud(self) -> str:
+        """A name in `infra.registry.CLOUDS`."""
+        name: str = self.spec.cloud
+        return name
 
     def locate(self, key: str) -> int:
         """The line, from 1, of a key path such as `cluster.nodes[1].count`; if not written, of the key around it."""
@@ -154,7 +143,7 @@ def _top(data: Any, project: _Project) -> Iterator[tuple[str, str]]:
         yield "", f"is {shown(data)}; a stack file holds `config:` with `{project.name}:{CLUSTER}:`"
 
 
-def _checked(data: Any, project: _Project) -> tuple[Spec | None, list[tuple[str, str]]]:
+def _checked(data: Any, project: _Project) -> tuple[Cluster | None, list[tuple[str, str]]]:
     """The cluster that a stack file asks for, and what is wrong below its `config`, as (key, message)."""
     if not isinstance(data, dict) or "config" not in data:
         return None, []
@@ -176,21 +165,21 @@ def _checked(data: Any, project: _Project) -> tuple[Spec | None, list[tuple[str,
     return spec, [*wrong, *more]
 
 
-def _cluster(data: Any) -> tuple[Spec | None, list[tuple[str, str]]]:
+def _cluster(data: Any) -> tuple[Cluster | None, list[tuple[str, str]]]:
     if not isinstance(data, dict):
         return None, [(CLUSTER, f"must be a mapping (key: value), not {shown(data)}")]
     if set(data) == {"secure"}:
         return None, [(CLUSTER, "is encrypted; a cluster holds no secret, so write it in clear")]
     cloud = data.get("cloud")
-    if not (isinstance(cloud, str) and cloud in SPECS):
-        known = ", ".join(SPECS)
+    if not (isinstance(cloud, str) and cloud in registry.CLOUDS):
+        known = ", ".join(registry.CLOUDS)
         if "cloud" not in data:
             return None, [(f"{CLUSTER}.cloud", f"is missing; one of: {known}")]
-        meant = hint(cloud, SPECS) if isinstance(cloud, str) else ""
+        meant = hint(cloud, registry.CLOUDS) if isinstance(cloud, str) else ""
         if cloud in COMPARED:
             meant = "; `gpufleet select` compares it, and nobody deploys it yet"
         return None, [(f"{CLUSTER}.cloud", f"must be one of: {known}; not {shown(cloud)}{meant}")]
-    kind: type[Spec] = getattr(import_module(f"infra.spec.{cloud}"), SPECS[cloud])
+    kind: type[Cluster] = registry.part(registry.cloud(cloud).spec)
     try:
         return kind.model_validate(data), []
     except ValidationError as error:

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from infra.spec.nearest import nearest
+from infra.suggest import nearest
 
 # The length-prefixed fields of a key's body after its type, with their lengths in bytes (None: any). Sources: RFC 4253
 # 6.6 (rsa), RFC 5656 3.1 (ecdsa), RFC 8709 4 (ed25519), OpenSSH PROTOCOL.u2f (sk-).

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from infra.clouds.local import site
-from ops import engine
-from ops.failure import Failure
+from ops.engine import pulumi as engine
+from ops.errors import Failure
 from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[2]

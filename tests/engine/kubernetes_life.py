@@ -16,12 +16,12 @@ from engine_runner import EngineRunner
 from kubernetes_cluster import control_plane
 from kubernetes_cluster.control_plane import ControlPlane
 
-from infra.plan import decide
-from infra.plan.kubernetes import KubernetesPlan
+from infra.clouds.kubernetes.plan.model import KubernetesPlan
+from infra.evaluate import decide
 from infra.spec import load
-from ops.kubernetes import connected
-from ops.runs import Run
-from ops.submission import Submission
+from ops.clouds.kubernetes.cloud import connected
+from ops.jobs.kubernetes import Submission
+from ops.jobs.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "k8s"

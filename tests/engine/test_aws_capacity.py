@@ -11,13 +11,13 @@ from aws_cloud.direct import Direct
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE, SUBNET, TEMPLATE, VPC
 from aws_life import REPOSITORY
 
-from infra import plan, spec
+from infra import evaluate, spec
+from infra.clouds.aws.plan.model import AwsPlan
 from infra.handover import Access, Environment, Handover, Store
-from infra.plan.aws import AwsPlan
-from ops.aws import capacity, discovery
-from ops.aws.account import Account
-from ops.failure import Failure
-from ops.nodes import LOST
+from ops.clouds.aws import capacity, discovery
+from ops.clouds.aws.account import Account
+from ops.errors import Failure
+from ops.nodes.ssh import LOST
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def spot() -> AwsPlan:
 
 
 def decided(stack: str) -> AwsPlan:
-    found = plan.decide(spec.load(REPOSITORY, stack))
+    found = evaluate.decide(spec.load(REPOSITORY, stack))
     assert isinstance(found, AwsPlan)
     return found
 

@@ -14,12 +14,12 @@ from aws_cloud.direct import Direct
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE, SUBNET, TEMPLATE, VPC
 from aws_life import REPOSITORY
 
-from infra import plan, spec
+from infra import evaluate, spec
+from infra.clouds.aws.plan.model import AwsPlan
 from infra.handover import Access, Environment, Handover, Node, Store
-from infra.plan.aws import AwsPlan
-from ops import nodes
-from ops.aws import discovery
-from ops.aws.account import Account
+from ops.clouds.aws import discovery
+from ops.clouds.aws.account import Account
+from ops.nodes import ssh
 
 sys.path.append(str(REPOSITORY / "tests" / "lab"))
 
@@ -42,7 +42,7 @@ CONSOLE = "-----BEGIN SSH HOST KEY KEYS-----\n{} root@node\n-----END SSH HOST KE
 
 @pytest.fixture
 def decided() -> AwsPlan:
-    found = plan.decide(spec.load(REPOSITORY, "b300-lab"))
+    found = evaluate.decide(spec.load(REPOSITORY, "b300-lab"))
     assert isinstance(found, AwsPlan)
     return found
 
@@ -113,7 +113,7 @@ def told(
 def test_ssh_reaches_a_node_that_opens_no_port(told: tuple[Handover, Node, str], tmp_path: Path) -> None:
     handover, node, instance = told
 
-    answer = nodes.run(handover, node, "echo $HOME")
+    answer = ssh.run(handover, node, "echo $HOME")
 
     assert answer.stdout.strip().endswith("/home"), answer.stderr
     assert (tmp_path / "calls").read_text().splitlines() == [
@@ -129,4 +129,4 @@ def test_a_host_key_that_the_console_did_not_tell_is_refused(told: tuple[Handove
     known_hosts = Path(handover.access.known_hosts_file)
     known_hosts.write_text(known_hosts.read_text().replace("AAAAC3Nza", "AAAAC3Nzb"))
 
-    assert nodes.run(handover, node, "true").returncode == 255
+    assert ssh.run(handover, node, "true").returncode == 255

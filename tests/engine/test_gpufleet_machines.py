@@ -19,11 +19,11 @@ from engine_runner import EngineRunner, until
 
 from infra.clouds.local import process, site
 from infra.clouds.local.site import NodeSpec
-from infra.plan import decide
-from infra.plan.machines import MachinesPlan
+from infra.clouds.machines.plan import MachinesPlan
+from infra.evaluate import decide
 from infra.spec import load
-from ops import machines
-from ops.failure import Failure
+from ops.clouds.machines import cloud as machines
+from ops.errors import Failure
 from ops.project import Project
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))

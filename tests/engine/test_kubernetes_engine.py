@@ -20,14 +20,15 @@ from kubernetes_cluster.api import Refused
 from kubernetes_cluster.planted import PLANTED, planted
 from kubernetes_life import RESULT, STACK, STEP, Life, living
 
+from infra.clouds.kubernetes.plan import jobs
 from infra.graph import render
-from infra.plan.kubernetes import jobs
-from ops import clouds, status
-from ops.failure import Failure
-from ops.phases import Phase
+from ops.clouds import base
+from ops.commands import status
+from ops.console.phases import Phase
+from ops.errors import Failure
+from ops.jobs.kubernetes import KINDS
+from ops.jobs.runs import Run
 from ops.project import Project
-from ops.runs import Run
-from ops.submission import KINDS
 
 pytestmark = [
     pytest.mark.skipif(
@@ -100,7 +101,7 @@ def test_charts_that_another_tenant_has_installed_are_not_installed_again(life: 
     assert "cluster.components.install: tenant research has put the charts into this cluster" in answer.stderr
     assert life.cluster.api.find("v1", "Namespace", "vision", None) is None
     life.describe(tenant="vision", components={"driver": "image", "device_plugin": "cluster", "install": False})
-    assert clouds.of(Project(life.pulumi.root), life.plan).checked() == ()
+    assert base.of(Project(life.pulumi.root), life.plan).checked() == ()
 
 
 def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
@@ -289,7 +290,7 @@ def test_a_namespace_that_no_state_knows_is_told_and_left_alone(life: Life) -> N
     life.cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lost", "labels": labels}})
     project, lost = Project(life.pulumi.root), replace(life.plan, tenant=replace(life.plan.tenant, namespace="lost"))
     state = json.loads(life.pulumi("stack", "export", "--stack", STACK).stdout)
-    known, unknown = clouds.of(project, life.plan), clouds.of(project, lost)
+    known, unknown = base.of(project, life.plan), base.of(project, lost)
 
     (stray,) = unknown.strays(state)
 

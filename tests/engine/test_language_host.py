@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ops import engine
+from ops.engine import pulumi as engine
 from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[2]

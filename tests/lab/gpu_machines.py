@@ -24,7 +24,7 @@ from infra.catalog import drivers
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Disks, Handover, Storage
-from ops import nodes
+from ops.nodes import ssh
 
 
 def own_network(sign: socket.socket) -> str:
@@ -127,7 +127,7 @@ class GpuMachine:
         """What a command line says on the machine as root."""
         told = Handover.model_validate(self.site.handover)
         here = next(node for node in told.nodes if node.name == self.name)
-        answer = nodes.run(told, here, f"sudo sh -c '{line}'", most=OUTPUT_BYTES)
+        answer = ssh.run(told, here, f"sudo sh -c '{line}'", most=OUTPUT_BYTES)
         assert fails or answer.returncode == 0, f"{line}: {answer.stderr}{answer.stdout}"
         return (answer.stdout + answer.stderr).strip()
 

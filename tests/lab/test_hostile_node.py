@@ -10,8 +10,10 @@ import pytest
 from ssh_hosts import Site
 
 from infra.handover import Handover
-from ops import crew, nodes, status
-from ops.crew import Worker
+from ops.commands import status
+from ops.jobs import workers
+from ops.jobs.workers import Worker
+from ops.nodes import ssh
 
 GOOD = {"ready": True, "time": "t", "checks": [{"name": "facts", "ok": True, "detail": ""}]}
 FORGED = "lost\x1b[1A\x1b[2K\n  node-2       127.0.0.12       ready\u202e"
@@ -38,7 +40,7 @@ def place(cluster: Handover) -> Path:
 
 def lines(cluster: Handover) -> list[str]:
     cost = {"hourly": None, "unknown": "nobody"}
-    states = [state.as_json() for state in nodes.states(cluster)]
+    states = [state.as_json() for state in ssh.states(cluster)]
     return status.text({"stack": "s", "cloud": "c", "nodes": states, "run": None, "cost": cost}).splitlines()
 
 
@@ -67,7 +69,7 @@ def test_a_lying_node_has_a_line_of_its_own_and_the_other_is_ready(cluster: Hand
 def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = place(cluster)
     os.mkfifo(pipe)
-    monkeypatch.setattr(nodes, "REPORT_SECONDS", 15.0)
+    monkeypatch.setattr(ssh, "REPORT_SECONDS", 15.0)
 
     _, first, second, *_ = lines(cluster)
 
@@ -79,12 +81,12 @@ def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, mo
 def test_a_lying_launcher_is_followed_to_its_end(cluster: Handover, tmp_path: Path) -> None:
     flood = "head -c 20000000 /dev/zero; echo"
     said = [f"printf '%s\\n' {text}" for text in (f"'{json.dumps({**STEP, 'step': 'x'})}'", f"'{json.dumps(STEP)}'")]
-    events: list[crew.Event] = []
+    events: list[workers.Event] = []
 
     worker = Worker.start(
         cluster, cluster.nodes[0], "; ".join([said[0], flood, said[1], "printf '\\033[2J\\n' >&2; exit 3"])
     )
-    ended = crew.follow([worker], tmp_path / "events.jsonl", events.append)
+    ended = workers.follow([worker], tmp_path / "events.jsonl", events.append)
 
     assert events == [STEP]
     assert (tmp_path / "events.jsonl").read_text() == json.dumps(STEP) + "\n"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ssh_hosts import PLAYBOOKS
 
-from infra.plan.rules.names import OF_EVERY_INVENTORY
+from infra.checks.names import OF_EVERY_INVENTORY
 
 HANDOVER: dict[str, Any] = {
     "version": 1,

@@ -15,9 +15,11 @@ from ssh_hosts import Site, make_package
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
 from infra.handover import Handover
-from ops import nodes, rendezvous, train
-from ops.failure import Failure
-from ops.runs import Run
+from ops.commands import train
+from ops.errors import Failure
+from ops.jobs import rendezvous
+from ops.jobs.runs import Run
+from ops.nodes import ssh
 
 ADDRESS, GATEWAY, CIDR = "10.213.50.11", "10.213.50.1", "10.213.50.0/24"
 JOB = "gpufleet-job"
@@ -84,7 +86,7 @@ def handover(spec: NodeSpec) -> dict[str, object]:
 
 def ran(site: Site, line: str, given: str = "") -> subprocess.CompletedProcess[str]:
     told = Handover.model_validate(site.handover)
-    return nodes.run(told, told.nodes[0], line, given)
+    return ssh.run(told, told.nodes[0], line, given)
 
 
 def root_says(site: Site, *lines: str) -> str:
@@ -190,7 +192,7 @@ def test_nobody_logs_in_as_the_login_of_jobs_whatever_it_puts_into_its_home(conf
     planted = job_tries(configured, f"umask 077; mkdir -p ~/.ssh; echo {shlex.quote(public)} > ~/.ssh/authorized_keys")
     intruder = told.model_copy(update={"access": told.access.model_copy(update={"user": JOB})})
 
-    answer = nodes.run(intruder, intruder.nodes[0], "id")
+    answer = ssh.run(intruder, intruder.nodes[0], "id")
 
     assert planted.returncode == 0, planted.stderr
     assert (answer.returncode, answer.stdout) == (255, "")
@@ -268,5 +270,5 @@ def test_hiding_outlives_a_reboot(configured: Site) -> None:
 
 
 def machine_is_back(told: Handover, before: str) -> None:
-    while nodes.run(told, told.nodes[0], "cat /proc/sys/kernel/random/boot_id").stdout in ("", before):
+    while ssh.run(told, told.nodes[0], "cat /proc/sys/kernel/random/boot_id").stdout in ("", before):
         os.sched_yield()

@@ -14,7 +14,7 @@ from ssh_hosts import Site, make_lock, make_package
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Handover
-from ops import nodes
+from ops.nodes import ssh
 
 pytestmark = pytest.mark.drill
 
@@ -65,7 +65,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def said(site: Site, line: str) -> str:
     told = Handover.model_validate(site.handover)
-    answer = nodes.run(told, told.nodes[0], line)
+    answer = ssh.run(told, told.nodes[0], line)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout.strip()
 
@@ -102,7 +102,7 @@ def test_a_machine_gets_its_files_in_the_system_and_its_parameters_in_the_kernel
     assert (
         said(site, "cd /opt/gpufleet/current && python3 -c 'import training; print(training.__doc__)'") == "A package."
     )
-    assert nodes.states(Handover.model_validate(site.handover))[0].state == "ready"
+    assert ssh.states(Handover.model_validate(site.handover))[0].state == "ready"
 
     second = site.play("gpu_node.yml")
 

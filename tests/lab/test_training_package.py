@@ -16,7 +16,7 @@ import pytest
 from ssh_hosts import PLAYBOOKS, make_package
 
 from infra.handover import Access, Environment, Handover, Node, Store
-from ops import rendezvous
+from ops.jobs import rendezvous
 
 FILES = PLAYBOOKS / "roles/training_package/files"
 

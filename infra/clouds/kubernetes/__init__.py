@@ -1,1 +1,11 @@
-"""Objects of Kubernetes, declared for a cluster that is there already, or that a stack of EKS or ACK makes."""
+"""A tenant of a Kubernetes cluster that is there already."""
+
+from infra.registry import Cloud
+
+CLOUD = Cloud(
+    spec="infra.clouds.kubernetes.spec:KubernetesSpec",
+    plan="infra.clouds.kubernetes.plan.cluster:decide",
+    resources="infra.clouds.kubernetes.resources.cluster:declare",
+    checks=("infra.clouds.kubernetes.checks",),
+    policy=("infra.clouds.kubernetes.policy.charts", "infra.clouds.kubernetes.policy.pods"),
+)

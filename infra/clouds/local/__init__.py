@@ -1,5 +1,10 @@
-"""Nodes on this very computer, through the real engine: the embedded default and the rehearsal room of every cloud.
+"""Nodes on this computer, as processes or as systemd-nspawn machines."""
 
-`isolation: process` makes an SSH server on a loopback address for each node and needs no rights; `isolation: machine`
-makes systemd-nspawn machines and needs root.
-"""
+from infra.registry import Cloud
+
+CLOUD = Cloud(
+    spec="infra.clouds.local.spec:LocalSpec",
+    plan="infra.clouds.local.plan:decide",
+    resources="infra.clouds.local.resources:declare",
+    checks=("infra.clouds.local.checks",),
+)

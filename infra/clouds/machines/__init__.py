@@ -1,1 +1,10 @@
-"""Hosts that one owns: nothing is created, so all that is declared is the handover."""
+"""Hosts that are there already, joined by their own fabric."""
+
+from infra.registry import Cloud
+
+CLOUD = Cloud(
+    spec="infra.clouds.machines.spec:MachinesSpec",
+    plan="infra.clouds.machines.plan:decide",
+    resources="infra.clouds.machines.resources:declare",
+    checks=("infra.clouds.machines.checks",),
+)

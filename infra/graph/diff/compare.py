@@ -8,7 +8,7 @@ from typing import Any
 from infra.graph.diff.decisions import command_findings, decision_changes
 from infra.graph.diff.replacement import carried_along, replaces
 from infra.graph.diff.values import changes
-from infra.plan.plan import HOURS_PER_MONTH
+from infra.plan.model import HOURS_PER_MONTH
 
 Document = Mapping[str, Any]
 Row = Mapping[str, Any]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from infra.graph.picture import alicloud, aws
+from infra import registry
 from infra.graph.picture.layout import drawn
 from infra.graph.picture.scene import Scene, plain
-from infra.plan.alicloud import AlicloudPlan
-from infra.plan.aws import AwsPlan
-from infra.plan.plan import Plan
+from infra.plan.model import Plan
 
 
 def draw(plan: Plan) -> str:
@@ -16,13 +14,9 @@ def draw(plan: Plan) -> str:
 
 
 def _scene(plan: Plan) -> Scene:
-    match plan:
-        case AwsPlan():
-            return aws.scene(plan)
-        case AlicloudPlan():
-            return alicloud.scene(plan)
-        case _:
-            return plain(plan)
+    reference = registry.cloud(plan.cloud).picture
+    scene: Scene = registry.part(reference)(plan) if reference else plain(plan)
+    return scene
 
 
 __all__ = ["draw"]

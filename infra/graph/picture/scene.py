@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.plan.alicloud import AlicloudPlan, VSwitchPlan
-from infra.plan.aws import AwsPlan
-from infra.plan.aws.plan import SubnetPlan
-from infra.plan.plan import GroupPlan, Plan
+from infra.clouds.alicloud.plan.model import AlicloudPlan, VSwitchPlan
+from infra.clouds.aws.plan.model import AwsPlan, SubnetPlan
+from infra.plan.model import GroupPlan, Plan
 
 
 @dataclass(frozen=True, kw_only=True)

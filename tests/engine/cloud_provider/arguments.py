@@ -122,7 +122,7 @@ def _registered(type_: str) -> tuple[str, str]:
 
 def _class(args: type) -> Shape:
     """An input class of the SDK: an argument without a default is required."""
-    from pulumi import _types  # the SDK's own reading of its classes; pinned, as in infra.graph.record
+    from pulumi import _types  # the SDK's own reading of its classes; pinned, as in infra.graph.program
 
     wire = _types.input_type_py_to_pulumi_names(args)
     parameters = list(inspect.signature(args.__init__).parameters.values())[1:]

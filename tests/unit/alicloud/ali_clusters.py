@@ -6,8 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.plan import decide
-from infra.plan.alicloud import AlicloudPlan
+from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.evaluate import decide
 from infra.spec import StackFile, load
 
 REPOSITORY = Path(__file__).resolve().parents[3]

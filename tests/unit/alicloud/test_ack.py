@@ -11,8 +11,8 @@ from ali_clusters import SYSTEM, Project, cluster, group
 from ali_rule_cases import A10, POOL, TWO_ZONES
 from rendered import render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
-from infra.clouds.alicloud.ack import newest
-from infra.plan.alicloud import Spot
+from infra.clouds.alicloud.plan.capacity import Spot
+from infra.clouds.alicloud.resources.ack import newest
 from infra.spec import SpecError
 
 RELEASED = ["1.36.1-aliyun.1", "1.35.9-aliyun.1", "1.35.10-aliyun.1", "1.35.10-aliyun.2"]

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.graph.policy import RULES, Resource, check
-from infra.graph.policy import alicloud_keeping as keeping
-from infra.graph.policy import alicloud_network as network
-from infra.graph.policy import alicloud_nodes as nodes
-from infra.graph.policy import alicloud_rights as rights
+from infra.clouds.alicloud.policy import keeping, network, nodes, rights
+from infra.policy import RULES, Resource, check
 
 PROVIDER = "pulumi:providers:alicloud"
 TAGS = {"gpufleet:stack": "x", "gpufleet:name": "y"}

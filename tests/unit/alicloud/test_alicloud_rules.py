@@ -10,11 +10,11 @@ from ali_clusters import SSH, Project, cluster, group
 from ali_rule_cases import A10, mixed
 from ali_rule_cases import CASES as ECS_CASES
 
-from infra.plan import decide
-from infra.plan.alicloud import AlicloudPlan
-from infra.plan.plan import Plan
-from infra.plan.refusals import RULES as REFUSALS
-from infra.plan.rules import every
+from infra.checks import every
+from infra.checks.layout import RULES as REFUSALS
+from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.evaluate import decide
+from infra.plan.model import Plan
 
 CASES = {**ECS_CASES, **ACK_CASES}
 ALWAYS = {"items-have-a-price", "down-leaves-something"}  # the tables hold nodes' prices alone, and a key stays

@@ -11,9 +11,10 @@ import pytest
 import yaml
 from ali_clusters import REPOSITORY, Project, cluster, group
 
+from infra.clouds.alicloud.plan.capacity import Machines
+from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.evaluate import decide
 from infra.handover import Storage
-from infra.plan import decide
-from infra.plan.alicloud import AlicloudPlan, Machines
 from infra.spec import SpecError, load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "alicloud"]

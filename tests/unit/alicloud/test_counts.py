@@ -16,7 +16,7 @@ from kubernetes_cluster.planted import PLANTED  # pyright: ignore[reportMissingI
 from test_alicloud_policy import refused
 from test_alicloud_stacks import CASES as OF_ALIBABA
 
-from infra.graph.policy import check
+from infra.policy import check
 from infra.spec import SpecError, load
 
 LINE = re.compile(r"stacks/Pulumi\.x\.yaml:\d+ [^:]*: .+")

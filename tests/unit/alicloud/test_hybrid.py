@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from ali_clusters import REPOSITORY, Project
 
-from infra.clouds.references import found
+from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.clouds.alicloud.resources.copies import found
+from infra.evaluate import decide
 from infra.graph import render
 from infra.handover import Copied, Handover
-from infra.plan import decide
-from infra.plan.alicloud import AlicloudPlan
 from infra.spec import SpecError, load
-from ops import copy
-from ops.failure import Failure
+from ops.commands import copy
+from ops.errors import Failure
 
 COPY = "{stack: a100-prod, storage: data, prefix: runs/gpt, to: models, gib_per_month: 500}"
 MODELS = "[{name: models, kind: bucket, mount: /models}]"

@@ -15,8 +15,9 @@ from eks_rule_cases import eks
 
 from infra.catalog import InstanceType
 from infra.catalog import load as tables
-from infra.plan.aws import AwsPlan, Managed
-from infra.plan.aws.managed import POD_ADDRESSES_PER_NODE, PODS_PER_NODE
+from infra.clouds.aws.plan.capacity import Managed
+from infra.clouds.aws.plan.eks_nodes import POD_ADDRESSES_PER_NODE, PODS_PER_NODE
+from infra.clouds.aws.plan.model import AwsPlan
 
 CONTROL_PLANE_ADDRESSES = 16  # EKS User Guide, "VPC and subnet requirements": recommended in each subnet
 AWS_TAKES = 5  # of every subnet

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from malformed import CASES, expected, stack_file
 from pydantic import BaseModel
 
-from infra.plan import decide, described
+from infra.clouds.aws.spec.cluster import AwsSpec
+from infra.evaluate import decide, described
 from infra.spec import SpecError, StackFile, load
-from infra.spec.aws import AwsSpec
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES.keys())

@@ -11,7 +11,9 @@ import pytest
 from clusters import BUCKET, HEAD, KEY, LUSTRE, REPOSITORY, SSH, Project, group, with_head
 
 from infra.catalog import load as tables
-from infra.plan.aws import AwsPlan, BucketPlan, Single
+from infra.clouds.aws.plan.capacity import Single
+from infra.clouds.aws.plan.model import AwsPlan
+from infra.plan.cloud_model import BucketPlan
 
 EFA_TYPES: dict[str, dict[str, Any]] = json.loads((REPOSITORY / "tests/unit/plan/efa_types.json").read_text())
 

@@ -9,9 +9,10 @@ from clusters import BUCKET, LUSTRE, REPOSITORY, SSH, Project, group, with_head
 from eks_rule_cases import eks
 
 from infra import catalog
-from infra.plan import decide
-from infra.plan.aws import AwsGroupPlan, AwsPlan, CapacityBlock, Elastic, Spot
-from infra.plan.plan import Cost
+from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Spot
+from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
+from infra.evaluate import decide
+from infra.plan.model import Cost
 from infra.spec import load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "aws"]
@@ -22,7 +23,7 @@ CONTROL_PLANE = 0.10
 def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> None:
     plan = decide(load(REPOSITORY, stack))
     assert isinstance(plan, AwsPlan)
-    with (REPOSITORY / "infra" / "catalog" / "prices.csv").open() as file:
+    with (REPOSITORY / "infra" / "catalog" / "tables" / "prices.csv").open() as file:
         table = {(row["type"], row["region"]): float(row["on_demand_per_hour"]) for row in csv.DictReader(file)}
 
     nodes = {each.name: each.count * at_most(each, table[each.type, plan.region]) for each in plan.groups}
@@ -34,7 +35,7 @@ def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> No
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_stands_beside_the_nodes_costs_what_its_own_table_says(stack: str) -> None:
-    with (REPOSITORY / "infra" / "catalog" / "extras.csv").open() as file:
+    with (REPOSITORY / "infra" / "catalog" / "tables" / "extras.csv").open() as file:
         table = {row["item"]: float(row["usd"]) / float(row["hours"]) for row in csv.DictReader(file)}
 
     items = {item.name: item for item in decide(load(REPOSITORY, stack)).cost.items if item.name in table}

@@ -14,10 +14,10 @@ from storage_rule_cases import CASES as STORAGE_CASES
 from storage_rule_cases import lustre
 
 from infra.catalog import drivers
-from infra.plan import decide
-from infra.plan.aws import AwsPlan
-from infra.plan.refusals import RULES as REFUSALS
-from infra.plan.rules import every
+from infra.checks import every
+from infra.checks.layout import RULES as REFUSALS
+from infra.clouds.aws.plan.model import AwsPlan
+from infra.evaluate import decide
 
 CASES = {**EC2_CASES, **STORAGE_CASES, **EKS_CASES}
 OF_THE_FILE = {"eks-name-fits"}  # its name, which is no key of it

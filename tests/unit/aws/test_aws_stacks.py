@@ -8,8 +8,9 @@ from ipaddress import IPv4Network
 import pytest
 from clusters import REPOSITORY
 
-from infra.plan import decide
-from infra.plan.aws import AwsGroupPlan, AwsPlan, CapacityBlock, Elastic, Gang, Managed, Reservation, Spot
+from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Gang, Managed, Reservation, Spot
+from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
+from infra.evaluate import decide
 from infra.spec import load, stacks
 
 STACKS = [stack for stack in stacks(REPOSITORY) if load(REPOSITORY, stack).spec.cloud == "aws"]

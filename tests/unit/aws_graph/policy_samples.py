@@ -8,7 +8,7 @@ from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
-from infra.graph.policy import Resource
+from infra.policy import Resource
 
 PROVIDER_URN = "urn:pulumi:x::gpufleet::pulumi:providers:aws::aws"
 TAGS = {"gpufleet:stack": "x", "gpufleet:name": "y"}

@@ -20,7 +20,7 @@ from policy_samples import (
     trust,
 )
 
-from infra.graph.policy import Resource
+from infra.policy import Resource
 
 OWN, FOREIGN = "arn:aws:iam::${vpc.ownerId}:role/ci", "arn:aws:iam::999988887777:root"
 GITHUB = "token.actions.githubusercontent.com"

@@ -7,12 +7,10 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-import pulumi
-
-from infra.clouds import declare
+from infra.__main__ import declare
+from infra.evaluate import decide
 from infra.graph import Graph, Node, record, resources
-from infra.plan import decide
-from infra.plan.plan import Plan
+from infra.plan.model import Plan
 from infra.spec import load
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -35,7 +33,7 @@ def planned(root: Path, cluster: str, stack: str = "x") -> Plan:
 
 
 def render(plan: Plan, root: Path, *, preview: bool = False) -> Graph:
-    return record(lambda: pulumi.export("cluster", declare(plan, root)), root, plan.stack, preview=preview)
+    return record(lambda: declare(plan, root), root, plan.stack, preview=preview)
 
 
 def the(graph: Graph, kind: str, name: str | None = None) -> Node:

@@ -9,7 +9,7 @@ import pytest
 from graph_clusters import ELASTIC, FABRIC
 from rendered import inputs, planned, render, the, trainer
 
-from infra.clouds.aws.launch_template import dollars
+from infra.clouds.aws.resources.nodes.launch_template import dollars
 from infra.graph import Graph
 
 Rendered = Callable[[str], Graph]

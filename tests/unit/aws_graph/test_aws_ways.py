@@ -9,8 +9,8 @@ from pathlib import Path
 from graph_clusters import BLOCK, CLUSTERS
 from rendered import inputs, planned, render
 
+from infra.clouds.aws.plan.model import AwsPlan
 from infra.graph import Graph
-from infra.plan.aws import AwsPlan
 
 Rendered = Callable[[str], Graph]
 

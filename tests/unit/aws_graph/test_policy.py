@@ -8,7 +8,7 @@ import pytest
 from policy_cases import INSECURE, KINDS, SECURE
 from policy_samples import BLOCK, BUCKET, made, opened
 
-from infra.graph.policy import RULES, Resource, check, summary
+from infra.policy import RULES, Resource, check, summary
 
 NEEDS_A_CEILING = {"cost-ceiling"}  # test_policy_cost.py
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from policy_samples import EKS_NODES, TAGS, TEMPLATE, fleet, instance, made, scaling, the_provider
 
-from infra.graph.policy import Resource, check
+from infra.policy import Resource, check
 
 REGION = the_provider()
 A100 = made(TEMPLATE, "a100", instanceType="p4d.24xlarge")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from policy_samples import QUEUE_POLICY, made, permissions, policy
 
-from infra.graph.policy import check
-from infra.graph.policy.documents import too_wide
+from infra.policy import check
+from infra.policy.documents import too_wide
 
 # What no statement names: a hundred buckets, roles and machines of others, each of other letters.
 CHANCE = Random(20)

@@ -10,8 +10,8 @@ import pytest
 from graph_clusters import CLUSTERS, FABRIC
 from rendered import inputs, planned, render
 
+from infra.clouds.aws.plan.model import AwsPlan
 from infra.graph import Graph, resources
-from infra.plan.aws import AwsPlan
 
 Rendered = Callable[[str], Graph]
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

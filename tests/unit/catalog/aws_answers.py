@@ -14,7 +14,7 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from infra.catalog import load
-from ops.aws.account import Account
+from ops.clouds.aws.account import Account
 
 REGION = "us-east-1"
 GPUS_OF_MANY_TYPES = ("T4", "A10G", "T4g", "L4", "L40S", "RTX-PRO-4500", "RTX-PRO-6000")  # the others have one or two

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from infra import catalog
 from infra.catalog import Catalog, InstanceType
-from infra.plan.choice import Ask, AskError, Choice, choose
+from infra.catalog.selection import Ask, AskError, Choice, choose
 
 
 def ask(gpus: int = 8, **rest: Any) -> Ask:

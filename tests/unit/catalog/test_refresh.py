@@ -17,13 +17,13 @@ from aws_answers import CREDENTIALS, REGION, answering, days_ago, instance_types
 from infra.catalog import InstanceType, Offering, Price, SpotPrice, load
 from infra.catalog.merge import Answers, merge, together
 from infra.catalog.table import read, write
-from ops import refresh
-from ops.failure import Failure
-from ops.phases import Phases
-from ops.terminal import Screen
+from ops.commands import catalog_refresh
+from ops.console.phases import Phases
+from ops.console.terminal import Screen
+from ops.errors import Failure
 
 TABLES = load()
-SHIPPED = Path(refresh.FOLDER)
+SHIPPED = Path(catalog_refresh.TABLES)
 TODAY = date(2026, 12, 1)
 PRICES = [product("p4d.24xlarge", "20.0"), product("c7i.large", "0.08925"), product("m5.large", "0.096")]
 SPOT = [spot_change("p4d.24xlarge", "use1-az2", "7.5", days_ago(10))]
@@ -48,8 +48,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str
         types: dict[str, dict[str, Any]] | None = None, agreed: Callable[[dict[str, Any]], bool] = lambda _: True
     ) -> dict[str, Any]:
         with answering(types or instance_types(), PRICES, SPOT) as account:
-            monkeypatch.setattr(refresh, "Account", lambda _: account)
-            return refresh.refresh([REGION], Phases(Screen(), quiet=True), agreed, folder)
+            monkeypatch.setattr(catalog_refresh, "Account", lambda _: account)
+            return catalog_refresh.refresh([REGION], Phases(Screen(), quiet=True), agreed, folder)
 
     return refreshed
 
@@ -86,7 +86,7 @@ def test_a_refresh_tells_each_figure_that_changes(run: Callable[..., dict[str, A
     assert price["row"] == "p4d.24xlarge in us-east-1"
     assert price["cells"] == {"on_demand_per_hour": {"before": 21.957642, "after": 20.0}}
     assert changes(told, "types", "changed") == []
-    assert "on_demand_per_hour: 21.957642 → 20.0" in refresh.text(told)
+    assert "on_demand_per_hour: 21.957642 → 20.0" in catalog_refresh.text(told)
 
 
 def test_rows_that_aws_does_not_give_are_kept_and_told(run: Callable[..., dict[str, Any]], folder: Path) -> None:
@@ -181,7 +181,7 @@ def test_without_credentials_one_line_says_so(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "none"))
 
     with pytest.raises(Failure) as failure:
-        refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
+        catalog_refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
 
     assert str(failure.value).count("\n") == 0
     assert "Unable to locate credentials" in str(failure.value)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from infra import catalog as tables
-from ops import catalog, select
-from ops.failure import Failure
+from ops.commands import catalog, select
+from ops.errors import Failure
 
 A100_ELSEWHERE = [kind.name for kind in tables.load().types if kind.cloud != "aws" and "A100" in (kind.gpu or "")]
 GOLDEN = Path(__file__).parent / "golden"

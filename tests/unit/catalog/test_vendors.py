@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ops import vendors
-from ops.failure import Failure
+from ops.commands import vendors
+from ops.errors import Failure
 
 RATE = "CNY=7.10@2026-11-20"
 

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from graph_projects import REPOSITORY, shipped
 
+from infra.evaluate import decide
 from infra.graph.diff.decisions import decision_changes
 from infra.graph.document import decisions
-from infra.plan import decide
 from infra.spec import SpecError, StackFile, load
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMQ595exV83f5DxJloVWhMgCQcj8SonhRhYbxRGzLwwA"

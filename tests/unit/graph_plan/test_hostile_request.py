@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from infra import spec
 from infra.clouds.bundle import kept
-from ops import plan as command
 from ops.__main__ import app
-from ops.failure import Failure
+from ops.commands import plan as command
+from ops.errors import Failure
 from ops.project import Project
 
 SECRET = "ghp_0123456789secret"

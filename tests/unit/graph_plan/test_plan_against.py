@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from graph_projects import LOCAL, commit, committed, write
 
-from ops import plan as command
-from ops.failure import Failure
+from ops.commands import plan as command
+from ops.errors import Failure
 from ops.project import Project
 
 

@@ -12,10 +12,10 @@ import pytest
 from graph_projects import REPOSITORY, shipped
 from PIL import ImageFont
 
+from infra.evaluate import decide
 from infra.graph.picture import draw
 from infra.graph.picture.layout import drawn
 from infra.graph.picture.scene import Band, Card, Machines, Note, Scene
-from infra.plan import decide
 from infra.spec import load
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

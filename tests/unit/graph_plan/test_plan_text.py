@@ -13,8 +13,8 @@ import pytest
 from graph_projects import REPOSITORY, shipped
 from typer.testing import CliRunner
 
-from ops import plan as command
 from ops.__main__ import app
+from ops.commands import plan as command
 from ops.project import Project
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from projects import Project
 
-from infra.plan import decide, described
+from infra.evaluate import decide, described
 from infra.spec import SpecError, StackFile, load
 
 VALUES = st.one_of(

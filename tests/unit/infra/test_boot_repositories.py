@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.clouds.alicloud import user_data as alicloud
-from infra.clouds.aws import user_data as aws
+from infra.clouds.alicloud.resources import user_data as alicloud
+from infra.clouds.aws.resources.nodes import user_data as aws
 
 # Down for the first two times that the lists are read; each call is a line in a file.
 APT_GET = """#!/bin/sh

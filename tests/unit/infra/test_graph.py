@@ -16,7 +16,7 @@ from pulumi import ComponentResource, CustomResource, Output, ProviderResource, 
 from infra.clouds.local import site
 from infra.graph import Graph, canonical, plan_document, record, render
 from infra.graph.document import _plain, _row
-from infra.graph.record import PROJECT, SECRET, DuplicateUrnError
+from infra.graph.program import PROJECT, SECRET, DuplicateUrnError
 from infra.spec import SpecError
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from infra.catalog import load
 from infra.handover import Access, Environment, Group, Handover, Node, Storage, Store
-from infra.plan.plan import GroupPlan
+from infra.plan.model import GroupPlan
 
 GPUS = (None, "T4", "H100-SXM5-80GB")
 

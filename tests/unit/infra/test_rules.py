@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from projects import Project
 
-from infra.plan import LocalPlan, decide, described
-from infra.plan.plan import CostItem
-from infra.plan.rules import check, every
+from infra.checks import check, every
+from infra.evaluate import decide, described
+from infra.plan.model import CostItem, LocalPlan
 
 ONE = "nodes: [{name: a, count: 1}]"
 PROCESS, MACHINE = f"cloud: local\nisolation: process\n{ONE}\n", f"cloud: local\nisolation: machine\n{ONE}\n"

@@ -11,8 +11,8 @@ import pytest
 from projects import REPOSITORY, Project
 from pydantic import ValidationError
 
+from infra.clouds.local.spec import LocalSpec
 from infra.spec import SpecError, load, stacks
-from infra.spec.local import LocalSpec
 
 CLUSTER = """\
 cloud: local
@@ -119,6 +119,17 @@ def test_loading_imports_neither_the_engine_nor_torch() -> None:
 
 
 def test_the_pure_core_never_names_the_engine() -> None:
-    for room in ("spec", "plan"):
-        for file in Path(REPOSITORY, "infra", room).rglob("*.py"):
+    engine = (
+        "graph",
+        "policy_pack",
+        "__main__.py",
+        "resources",
+        "resources.py",
+        "bundle.py",
+        "dependencies.py",
+        "tags.py",
+    )
+    local = ("provider.py",)  # of infra/clouds/local: a dynamic provider
+    for file in Path(REPOSITORY, "infra").rglob("*.py"):
+        if not {*file.relative_to(REPOSITORY).parts} & {*engine, *local, ".venv"}:
             assert "import pulumi" not in file.read_text(), file

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from infra.plan import decide
-from infra.plan.machines import MachinesPlan
+from infra.clouds.machines.plan import MachinesPlan
+from infra.evaluate import decide
 from infra.spec import load
 
 REPOSITORY = Path(__file__).resolve().parents[3]

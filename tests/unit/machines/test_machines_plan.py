@@ -6,7 +6,7 @@ from pathlib import Path
 
 from own_machines import TRAINER, Project, shipped
 
-from infra.clouds.machines.declare import told
+from infra.clouds.machines.resources import told
 from infra.graph import plan_document
 from infra.handover import Handover
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from own_machines import HEAD, TRAINER, Project, shipped
 
-from infra.plan.machines import MachinesPlan
-from infra.plan.rules import every
+from infra.checks import every
+from infra.clouds.machines.plan import MachinesPlan
 
 Change = Callable[[dict[str, Any]], object]
 

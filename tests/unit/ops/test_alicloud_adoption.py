@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rendered import REPOSITORY, planned, render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
-from infra import plan, spec
-from ops.alicloud.adoption import ASKED
-from ops.alicloud.kinds import FOLLOWING, TAGGED
-from ops.recovery import PROVIDERS, refreshed
+from infra import evaluate, spec
+from ops.clouds.alicloud.adoption import ASKED
+from ops.clouds.alicloud.resource_ids import FOLLOWING, TAGGED
+from ops.engine.state_repair import PROVIDERS, refreshed
 
 POOL = "alicloud:cs/nodePool:NodePool"  # docs/alibaba.md says that these are not found again
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHQxcqKw0RcA9hlgHxzU1FI0MqoHJqJQAqzrJtqB/+HV nobody"
@@ -37,7 +37,7 @@ nodes:
 @pytest.mark.parametrize("stack", ["aliyun-a100", "aliyun-spot", "aliyun-scc", "ack-gn7", "hybrid", "bought"])
 def test_every_type_of_a_cluster_is_found_by_its_tag_its_name_or_its_owner(stack: str, tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
-    decided = planned(tmp_path, BOUGHT, stack) if stack == "bought" else plan.decide(spec.load(REPOSITORY, stack))
+    decided = planned(tmp_path, BOUGHT, stack) if stack == "bought" else evaluate.decide(spec.load(REPOSITORY, stack))
 
     types = {node.type for node in render(decided, tmp_path).nodes.values() if node.custom}
 

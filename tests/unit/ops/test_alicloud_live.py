@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rendered import REPOSITORY, planned  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
-from ops.alicloud import live
-from ops.alicloud.account import Account
+from ops.clouds.alicloud import account_checks
+from ops.clouds.alicloud.account import Account
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHQxcqKw0RcA9hlgHxzU1FI0MqoHJqJQAqzrJtqB/+HV nobody"
 CLUSTER = f"""\
@@ -60,7 +60,7 @@ def test_a_group_that_follows_its_load_is_refused_where_nothing_measures_it(
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
     plan = planned(tmp_path, CLUSTER.replace("SIZE", size))
 
-    found = list(live.findings(account("cn-beijing"), plan))
+    found = list(account_checks.findings(account("cn-beijing"), plan))
 
     assert [each.path for each in found] == refused
     assert all("PutMonitoringConfig" in each.message for each in found)

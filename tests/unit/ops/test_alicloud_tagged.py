@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ops import recovery
-from ops.alicloud.account import Account
-from ops.alicloud.tagged import things
+from ops.clouds.alicloud.account import Account
+from ops.clouds.alicloud.tagged_resources import things
+from ops.engine import state_repair
 
 TAGS = {"gpufleet:stack": "prod"}
 
@@ -38,6 +38,6 @@ def test_what_is_kept_says_until_when_it_is_paid() -> None:
     bought = {"type": "a:b:C", "id": "eap-1", "protect": True, "outputs": {"endTime": "2027-02-21T16:00Z"}}
     plain = {"type": "a:b:D", "id": "d", "protect": True}
 
-    told = recovery.protected({"deployment": {"resources": [bought, plain, {**plain, "protect": False}]}})
+    told = state_repair.protected({"deployment": {"resources": [bought, plain, {**plain, "protect": False}]}})
 
     assert told == ["a:b:C eap-1 (paid until 2027-02-21T16:00Z)", "a:b:D d"]

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from infra.handover import Access, Environment, Group, Handover, Node, Store
-from ops import nodes, rendezvous, train
-from ops.failure import Failure
-from ops.runs import Run
+from ops.commands import train
+from ops.errors import Failure
+from ops.jobs import rendezvous
+from ops.jobs.runs import Run
+from ops.nodes import ssh
 
 
 def cluster(prefix: str) -> tuple[Handover, Node]:
@@ -39,7 +41,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """This computer answers for every node."""
-    monkeypatch.setattr(nodes, "ssh", lambda _handover, _node, remote: ["sh", "-c", remote])
+    monkeypatch.setattr(ssh, "ssh", lambda _handover, _node, remote: ["sh", "-c", remote])
 
 
 def test_on_a_machine_root_starts_the_launcher_as_the_login_of_jobs() -> None:

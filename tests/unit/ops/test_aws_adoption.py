@@ -9,17 +9,17 @@ import pytest
 from graph_clusters import CLUSTERS  # pyright: ignore[reportMissingImports]: conftest.py finds it
 from rendered import REPOSITORY, planned, render, shipped  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
-from infra import plan, spec
-from ops.aws.adoption import BELONGING
-from ops.aws.kinds import TAGGED
-from ops.recovery import PROVIDERS
+from infra import evaluate, spec
+from ops.clouds.aws.adoption import BELONGING
+from ops.clouds.aws.resource_ids import TAGGED
+from ops.engine.state_repair import PROVIDERS
 
 
 @pytest.mark.parametrize("stack", [*shipped(), *CLUSTERS])
 def test_every_type_of_a_cluster_is_found_by_its_tag_or_by_what_it_belongs_to(stack: str, tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
     text = CLUSTERS.get(stack)
-    decided = planned(tmp_path, text, stack) if text else plan.decide(spec.load(REPOSITORY, stack))
+    decided = planned(tmp_path, text, stack) if text else evaluate.decide(spec.load(REPOSITORY, stack))
 
     types = {node.type for node in render(decided, tmp_path).nodes.values() if node.custom}
 

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from infra.plan import decide
-from infra.plan.aws import AwsPlan, EksPlan
-from infra.plan.plan import Finding
+from infra.clouds.aws.plan.eks_model import EksPlan
+from infra.clouds.aws.plan.model import AwsPlan
+from infra.evaluate import decide
+from infra.plan.model import Finding
 from infra.spec import load
-from ops.aws import live
-from ops.aws.account import GLOBAL_REGION, Account
-from ops.failure import Failure
+from ops.clouds.aws import account_checks
+from ops.clouds.aws.account import GLOBAL_REGION, Account
+from ops.errors import Failure
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 REGION, ZONE = "us-east-1", "us-east-1d"
@@ -125,7 +126,7 @@ def asked(plan: AwsPlan, **said: Any) -> tuple[Finding, ...]:
         else:
             iam.add_client_error("get_role", "NoSuchEntity", "it cannot be found")
     with ec2, quotas, iam:
-        found = live.findings(account, plan)
+        found = account_checks.findings(account, plan)
         ec2.assert_no_pending_responses()
         quotas.assert_no_pending_responses()
         iam.assert_no_pending_responses()
@@ -227,7 +228,7 @@ def test_a_zone_where_eks_has_no_control_plane(planned: Callable[..., AwsPlan]) 
     zone = {"ZoneName": ZONE, "ZoneId": "use1-az3", "State": "available", "OptInStatus": "opt-in-not-required"}
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone]}, ANY_OF_IT)
-        (found,) = live._zones(account, replace(plan, eks=EKS))
+        (found,) = account_checks._zones(account, replace(plan, eks=EKS))
 
     assert found.message.startswith("us-east-1d is use1-az3 in this account, where EKS has no control plane")
 
@@ -254,7 +255,7 @@ def test_a_reservation_that_is_not_there_is_a_finding(planned: Callable[..., Aws
     account = Account(REGION)
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_client_error("describe_capacity_reservations", "InvalidCapacityReservationId.NotFound", "not there")
-        found = list(live._reservations(account, plan))
+        found = list(account_checks._reservations(account, plan))
 
     assert told(tuple(found)) == [("error", "cluster.nodes[0].market.id", "not there")]
 
@@ -264,6 +265,6 @@ def test_a_refusal_of_aws_is_one_line(planned: Callable[..., AwsPlan]) -> None:
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation", "You are not authorized")
         with pytest.raises(Failure) as failure:
-            live.findings(account, plan)
+            account_checks.findings(account, plan)
 
     assert str(failure.value) == "AWS refuses DescribeAvailabilityZones in us-east-1: You are not authorized"

@@ -11,10 +11,11 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
-from ops import host_keys, strays
-from ops.aws.account import Account, answers
-from ops.aws.tagged import Instance, instances, things
-from ops.failure import Failure
+from ops.clouds.aws.account import Account, answers
+from ops.clouds.aws.tagged_resources import Instance, instances, things
+from ops.engine import orphans
+from ops.errors import Failure
+from ops.nodes import host_keys
 
 TAGS = {"gpufleet:stack": "prod"}
 ACCOUNT = Account("eu-west-1")
@@ -114,7 +115,7 @@ def test_members_of_a_known_group_are_no_strays_and_neither_are_their_disks(ec2)
         AutoScalingGroupName=group, LaunchTemplate=template, MinSize=1, MaxSize=1, VPCZoneIdentifier=subnet, Tags=own
     )
 
-    found = strays.of(things(ACCOUNT, TAGS), instances(ACCOUNT, TAGS), {known, group})
+    found = orphans.of(things(ACCOUNT, TAGS), instances(ACCOUNT, TAGS), {known, group})
 
     assert [thing.id for thing in found if thing.kind == "ec2/instance"] == [stray]
 

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from infra import registry
 from infra.clouds.local import sweep
 from infra.clouds.local.failure import LocalError
-from infra.plan import decide
+from infra.evaluate import decide
 from infra.spec import load
-from ops import clouds, up
-from ops.failure import Failure
-from ops.phases import Phase, Phases
+from ops.clouds import base
+from ops.commands import up
+from ops.console.phases import Phase, Phases
+from ops.console.terminal import Screen
+from ops.engine.state_repair import EMPTY
+from ops.errors import Failure
 from ops.project import Project
-from ops.recovery import EMPTY
-from ops.terminal import Screen
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 QUIET = Phases(Screen(), quiet=True)
@@ -31,11 +33,11 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(up, "Engine", agreed)
 
 
-@pytest.mark.parametrize("home", clouds.HOMES.values())
-def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(home: str) -> None:
-    found = import_module(home).Cloud
+@pytest.mark.parametrize("cloud", registry.CLOUDS)
+def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(cloud: str) -> None:
+    found = import_module(f"ops.clouds.{cloud}.cloud").Cloud
 
-    assert issubclass(found, clouds.Cloud)
+    assert issubclass(found, base.Cloud)
     assert "renewable" in vars(found)
 
 
@@ -54,7 +56,7 @@ def test_what_keeps_a_site_from_going_is_one_line(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(sweep, "left_behind", lambda _: ["mount"])
     monkeypatch.setattr(sweep, "remove", busy)
-    cloud = clouds.of(Project(tmp_path), decide(load(REPOSITORY, "local")))
+    cloud = base.of(Project(tmp_path), decide(load(REPOSITORY, "local")))
 
     with pytest.raises(Failure, match=r"^cannot unmount it; end what uses it$"):
         cloud.clear(EMPTY, Phase("sweep"))

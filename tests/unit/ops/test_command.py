@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ops import command
+from ops.engine import processes
 
 
 def run(script: str, log: Path, on_line: Callable[[str], object]) -> int:
-    return command.run([sys.executable, "-u", "-c", script], env=os.environ, cwd=log.parent, log=log, on_line=on_line)
+    return processes.run([sys.executable, "-u", "-c", script], env=os.environ, cwd=log.parent, log=log, on_line=on_line)
 
 
 def test_every_line_reaches_the_log_and_the_listener(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from infra.handover import Access, Environment, Handover, Store
-from ops.discovery import discovered
+from ops.clouds.discovery import discovered
 
 
 @dataclass(frozen=True)

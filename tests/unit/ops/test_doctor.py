@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from infra.handover import Access, Environment, Group, Handover, Node, Store
-from ops import doctor
+from ops.commands import doctor
 from ops.project import Project
 
 NODES = tuple(

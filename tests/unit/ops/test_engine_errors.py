@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops.engine import diagnostics
+from ops.engine.pulumi import diagnostics
 
 PORT_TAKEN = """\
     pulumi-python:dynamic/gpufleet:Node node-1  error: resource 'node-1': property port value {2222} has a problem

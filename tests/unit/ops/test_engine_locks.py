@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ops import orphans
-from ops.engine import Engine
+from ops.engine import leftover_processes
+from ops.engine.pulumi import Engine
 from ops.project import Project
 
 
@@ -19,7 +19,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sessions that were ended; the engine knows its stack and says yes to everything."""
     found: list[int] = []
     answer = subprocess.CompletedProcess[str]([], 0, '[{"name": "x"}]', "")
-    monkeypatch.setattr(orphans, "end_session", found.append)
+    monkeypatch.setattr(leftover_processes, "end_session", found.append)
     monkeypatch.setattr(Engine, "_call", lambda *_, **__: answer)
     return found
 

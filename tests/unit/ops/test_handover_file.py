@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from infra.handover import Access, Environment, Handover, Store
-from ops import cluster
-from ops.engine import Engine
-from ops.failure import Failure
+from ops import stack
+from ops.engine.pulumi import Engine
+from ops.errors import Failure
 from ops.project import Project
 
 TOLD = Handover(
@@ -48,20 +48,20 @@ def test_the_file_serves_while_the_engines_state_is_older(project: Project) -> N
     at(project.engine_state("x"), 100)
     at(project.handover("x"), 200)
 
-    assert cluster.handover(project, "x").access.user == "me"
+    assert stack.handover(project, "x").access.user == "me"
 
 
 def test_a_newer_state_of_the_engine_is_asked_for(project: Project) -> None:
     at(project.engine_state("x"), 300)
     at(project.handover("x"), 200)
 
-    assert cluster.handover(project, "x").access.user == "engine"
+    assert stack.handover(project, "x").access.user == "engine"
 
 
 def test_a_backend_elsewhere_is_always_asked(project: Project) -> None:
     project.engine_state("x").unlink()
 
-    assert cluster.handover(project, "x").access.user == "engine"
+    assert stack.handover(project, "x").access.user == "engine"
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_a_handover_with_what_is_no_node_is_one_line(project: Project, node: dic
     at(project.handover("x"), 200)
 
     with pytest.raises(Failure, match=r"^the handover of x cannot be read: nodes\.0\.\w+: [\x20-\x7e]+$"):
-        cluster.handover(project, "x")
+        stack.handover(project, "x")

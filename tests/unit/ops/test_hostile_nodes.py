@@ -18,12 +18,18 @@ import pytest
 from hostile import ESCAPE, TEXTS, VALUES, changed, in_place_of
 
 from infra.handover import Access, Environment, Group, Handover, Node, Store
-from ops import command, discovery, doctor, host_keys, nodes, runs, status, untrusted
-from ops.aws.tagged import Instance
-from ops.crew import Event, Worker
+from ops import untrusted
+from ops.clouds import discovery
+from ops.clouds.aws.tagged_resources import Instance
+from ops.commands import doctor, status
+from ops.console.terminal import Screen
+from ops.engine import processes
+from ops.jobs import runs
+from ops.jobs.progress import Progress
+from ops.jobs.workers import Event, Worker
+from ops.nodes import host_keys
+from ops.nodes import ssh as nodes
 from ops.project import Project
-from ops.report import Progress
-from ops.terminal import Screen
 from ops.untrusted import Report, Result, Unreadable
 from training.metrics import result
 
@@ -127,25 +133,25 @@ def passes(report: bytes) -> bool:
 @pytest.mark.parametrize("flood", ["yes", "yes | tr -d '\\n'", "cat /dev/zero", "yes >&2"])
 def test_a_flood_is_not_read_to_its_end(flood: str) -> None:
     with little_memory():
-        answer = command.bounded(["sh", "-c", flood], seconds=60, most=2**18)
+        answer = processes.bounded(["sh", "-c", flood], seconds=60, most=2**18)
 
-    assert answer.returncode == command.CUT
+    assert answer.returncode == processes.CUT
     assert b"it says more than" in answer.stderr
 
 
 def test_a_node_that_trickles_has_its_time_and_no_more() -> None:
     began = time.monotonic()
 
-    answer = command.bounded(["sh", "-c", "while :; do echo; sleep 0.1; done"], seconds=0.5, most=2**18)
+    answer = processes.bounded(["sh", "-c", "while :; do echo; sleep 0.1; done"], seconds=0.5, most=2**18)
 
-    assert (answer.returncode, answer.stderr) == (command.CUT, b"no whole answer within 0 s")
+    assert (answer.returncode, answer.stderr) == (processes.CUT, b"no whole answer within 0 s")
     assert time.monotonic() - began < 30
 
 
 def test_what_is_given_and_what_is_said_pass_whole_where_nobody_lies() -> None:
     given = bytes(range(256)) * 2000
 
-    answer = command.bounded(["sh", "-c", "cat; echo no >&2; exit 7"], given=given, seconds=60, most=2**20)
+    answer = processes.bounded(["sh", "-c", "cat; echo no >&2; exit 7"], given=given, seconds=60, most=2**20)
 
     assert (answer.returncode, answer.stdout, answer.stderr) == (7, given, b"no\n")
 

@@ -10,15 +10,15 @@ from queue import Queue
 import pytest
 from kubernetes import client
 
+from infra.clouds.kubernetes.plan.model import KubernetesPlan
+from infra.evaluate import decide
 from infra.handover import Node
-from infra.plan import decide
-from infra.plan.kubernetes import KubernetesPlan
 from infra.spec import load
 from ops import untrusted
-from ops.crew import Event, Worker
-from ops.failure import Failure
-from ops.runs import Run
-from ops.submission import Submission
+from ops.errors import Failure
+from ops.jobs.kubernetes import Submission
+from ops.jobs.runs import Run
+from ops.jobs.workers import Event, Worker
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

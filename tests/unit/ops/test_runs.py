@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ops import runs
+from ops.jobs import runs
+from ops.jobs.runs import Run
 from ops.project import Project
-from ops.runs import Run
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from rich.panel import Panel
 from rich.text import Text
 
 import ops
-from ops import status, sweep
-from ops.aws.kinds import Arn
-from ops.aws.tagged import Thing
-from ops.failure import Failure
-from ops.nodes import NodeState
-from ops.phases import Phases
-from ops.report import Progress
-from ops.terminal import Screen, show, write, write_fault
+from ops.clouds.aws.resource_ids import Arn
+from ops.clouds.aws.tagged_resources import Thing
+from ops.commands import status, sweep
+from ops.console.phases import Phases
+from ops.console.terminal import Screen, show, write, write_fault
+from ops.errors import Failure
+from ops.jobs.progress import Progress
+from ops.nodes.ssh import NodeState
 
 ESCAPES = {
     "cursor up, and a forged line": "\x1b[1A\x1b[2K  node-2       10.0.0.12        ready",

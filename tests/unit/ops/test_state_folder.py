@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ops.failure import Failure
+from ops.errors import Failure
 from ops.project import Project
 
 NOBODY = 65534

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from infra.handover import Access, Environment, Group, Handover, Kubernetes, Node, Store
-from ops import cluster as stacks
-from ops import rendezvous
-from ops.clouds import Discovered
-from ops.failure import Failure
+from ops import stack as stacks
+from ops.clouds.base import Discovered
+from ops.commands.train import train, working
+from ops.errors import Failure
+from ops.jobs import rendezvous
 from ops.project import Project
-from ops.train import train, working
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.cards import Interface, Layout, NetworkCards, NoFabric, addresses_per_node, interfaces
+from infra.plan.nics import Interface, Layout, NetworkCards, NoFabric, addresses_per_node, interfaces
 
 # EC2's numbers of the 37 GPU types with EFA (DescribeInstanceTypes, August 2026), and the interfaces that are expected.
 TYPES: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "efa_types.json").read_text())

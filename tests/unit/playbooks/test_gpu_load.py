@@ -15,10 +15,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from infra.clouds.aws.plan.model import AwsPlan
+from infra.evaluate import decide
 from infra.graph import plan_document
-from infra.plan import decide
-from infra.plan.aws import AwsPlan
-from infra.plan.plan import LoadMetric
+from infra.plan.model import LoadMetric
 from infra.spec import load
 
 REPOSITORY = Path(__file__).parents[3]

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.plan import decide
-from infra.plan.kubernetes import ChartPlan, KubernetesPlan
-from infra.plan.kubernetes import charts as known
-from infra.plan.kubernetes.chart_lock import locked, rows
+from infra.clouds.kubernetes.plan import charts as known
+from infra.clouds.kubernetes.plan.chart_lock import locked, rows
+from infra.clouds.kubernetes.plan.model import ChartPlan, KubernetesPlan
+from infra.evaluate import decide
 from infra.spec import load
-from ops import charts
+from ops.engine import charts
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ARCHIVE = b"a chart"

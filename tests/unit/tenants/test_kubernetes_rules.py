@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.graph import policy
-from infra.graph.policy import Resource
-from infra.plan import decide
-from infra.plan.kubernetes import KubernetesPlan
-from infra.plan.kubernetes.charts import KUEUE, unknown_values
-from infra.plan.kubernetes.jobs import objects
-from infra.plan.rules import every
+from infra import policy
+from infra.checks import every
+from infra.clouds.kubernetes.plan.charts import KUEUE, unknown_values
+from infra.clouds.kubernetes.plan.jobs import objects
+from infra.clouds.kubernetes.plan.model import KubernetesPlan
+from infra.evaluate import decide
+from infra.policy import Resource
 from infra.spec import load
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.plan.kubernetes.jobs import NETWORK_CHECK
+from infra.clouds.kubernetes.plan.jobs import NETWORK_CHECK
 
 API, DNS = "10.100.0.1", "10.100.0.10"
 METADATA = ["169.254.169.254", "100.100.100.200", "fd00:ec2::254"]

@@ -14,14 +14,16 @@ from typing import Any, Literal
 import pytest
 import yaml
 
+from infra.clouds.kubernetes.plan.charts import unknown_values
+from infra.clouds.kubernetes.plan.jobs import NETWORK_CHECK, objects
+from infra.clouds.kubernetes.plan.model import KubernetesPlan, TenantPlan
+from infra.clouds.kubernetes.plan.pods import EFA, pods
+from infra.clouds.kubernetes.plan.tenancy import tenant_plan
+from infra.clouds.kubernetes.policy.pods import pod_specs
+from infra.clouds.kubernetes.spec import Claim, Components, Tenancy
+from infra.evaluate import decide
 from infra.graph import Graph, render
-from infra.graph.policy.pods import pod_specs
-from infra.plan import decide
-from infra.plan.kubernetes import EFA, KubernetesPlan, TenantPlan, pods, tenant_plan
-from infra.plan.kubernetes.charts import unknown_values
-from infra.plan.kubernetes.jobs import NETWORK_CHECK, objects
 from infra.spec import load
-from infra.spec.kubernetes import Claim, Components, Tenancy
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 OWN = {"eks-a100": "eks", "ack-gn7": "ack"}

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import import_module
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from types import UnionType
@@ -19,10 +18,10 @@ from every_text import CLUSTERS
 from payloads import payloads, wrapped
 from pydantic import BaseModel, ValidationError
 
+from infra import registry
 from infra.printable import printable
 from infra.spec import SpecError, load
-from infra.spec.load import SPECS
-from infra.spec.words import explained, key_path
+from infra.spec.errors import explained, key_path
 
 TEXTS = (str, IPv4Address, IPv4Network)
 # Commands of the operator's own computer, which run word by word without a shell, and a sentence that is only compared.
@@ -32,7 +31,7 @@ HARMLESS = re.compile(r"[\w.@+=,:/~() -]*", re.ASCII)
 
 
 def of_cloud(cloud: str) -> type[BaseModel]:
-    return getattr(import_module(f"infra.spec.{cloud}"), SPECS[cloud])
+    return registry.part(registry.cloud(cloud).spec)
 
 
 def declared(kind: Any, path: str = "") -> Iterator[str]:
@@ -87,7 +86,7 @@ def value_at(value: Any, place: tuple[str | int, ...]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("cloud", SPECS)
+@pytest.mark.parametrize("cloud", registry.CLOUDS)
 def test_the_clusters_of_these_tests_use_every_text_of_a_stack_file(cloud: str) -> None:
     used = {key_of(place) for each in CLUSTERS if each["cloud"] == cloud for place in places(each)}
 

@@ -16,15 +16,17 @@ from pathlib import Path
 import pytest
 from payloads import MARKS, payloads
 
-from infra.clouds.alicloud import user_data as alicloud
-from infra.clouds.aws import user_data as aws
+from infra.clouds.alicloud.resources import user_data as alicloud
+from infra.clouds.aws.resources.nodes import user_data as aws
+from infra.clouds.kubernetes.plan.jobs import objects
+from infra.clouds.kubernetes.plan.model import KubernetesPlan
+from infra.clouds.machines.plan import MachinePlan
+from infra.evaluate import decide
 from infra.handover import Access, Environment, Group, Handover, Node, Store
-from infra.plan import decide
-from infra.plan.kubernetes import KubernetesPlan
-from infra.plan.kubernetes.jobs import objects
-from infra.plan.machines import MachinePlan
 from infra.spec import load
-from ops import machines, nodes, rendezvous
+from ops.clouds.machines import cloud as machines
+from ops.jobs import rendezvous
+from ops.nodes import ssh
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TEXTS = [each for each in payloads() if "\0" not in each and len(each) < 200]  # no argument of a program holds a NUL
@@ -110,7 +112,7 @@ def test_ssh_reads_any_path_as_a_path_and_no_option(tmp_path: Path) -> None:
         key, known = f"/keys/{text}/key", f"/hosts of {text}/known"
         cluster = handover(key_file=key, known_hosts=known)
 
-        command = nodes.ssh(cluster, cluster.nodes[0], text)
+        command = ssh.ssh(cluster, cluster.nodes[0], text)
         answer = subprocess.run([command[0], "-G", *command[1:]], capture_output=True, text=True, check=False)
 
         read = {line.split()[0]: line.partition(" ")[2] for line in answer.stdout.split("\n") if line}
@@ -128,7 +130,7 @@ def test_the_way_through_another_node_carries_any_path(recorder: Path, tmp_path:
     assert real is not None
     for text in (each for each in TEXTS if "\n" not in each and "\r" not in each and "${" not in each):
         cluster = handover(key_file=f"/keys/{text}/key")
-        way = nodes.through(cluster, cluster.nodes[0])
+        way = ssh.through(cluster, cluster.nodes[0])
         line = [real, "-F", "none", "-o", f"ProxyCommand={way}", "-o", "BatchMode=yes", "10.9.9.9"]
 
         subprocess.run(
@@ -137,7 +139,7 @@ def test_the_way_through_another_node_carries_any_path(recorder: Path, tmp_path:
 
         arguments, _ = json.loads(said.read_text())
         assert arguments[-4:] == ["-W", "10.9.9.9:22", "--", "ops@10.0.0.1"]
-        assert arguments == [*nodes.ssh(cluster, cluster.nodes[0], "")[1:-3], *arguments[-4:]]
+        assert arguments == [*ssh.ssh(cluster, cluster.nodes[0], "")[1:-3], *arguments[-4:]]
 
 
 @pytest.mark.parametrize("script", [aws.SCRIPT, alicloud.SCRIPT], ids=["aws", "alicloud"])

@@ -1,0 +1,16 @@
+"""Rules about the Helm charts that a stack installs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.checks.rule import Violation, rule
+from infra.plan.model import Plan
+from infra.spec.cluster import Cluster
+
+
+@rule("charts-are-known-by-digest", Plan, level="warning")
+def charts_are_known_by_digest(_: Cluster, plan: Plan) -> Iterator[Violation]:
+    """A version is what its repository gives out today; a digest is one content (OCI image specification)."""
+    if unknown := [f"{chart.name} {chart.version}" for chart in plan.charts if not chart.sha256]:
+        yield "cluster", f"charts not pinned by digest, which their repositories can change: {', '.join(unknown)}"

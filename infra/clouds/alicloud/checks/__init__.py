@@ -1,0 +1,1 @@
+"""Checks of Alibaba Cloud plans."""

@@ -1,0 +1,1 @@
+"""A cluster on Alibaba Cloud: what was decided (`AlicloudPlan` and its parts) and the decision itself (`decide`)."""

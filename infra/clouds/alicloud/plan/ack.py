@@ -1,0 +1,70 @@
+"""A cluster of ACK, decided: its control plane and its add-ons.
+
+Sources: ACK User Guide, "Use eRDMA in ACK" (the add-on, its order, and that GPU nodes take the driver that it calls
+`ofed`), "Terway", "Cluster specifications" (gang scheduling and GPU topology need Pro); CS API, CreateCluster, `addons`
+(the network plug-in and the one for volumes, which is two); pulumi-alicloud 4.0.0, cs.ManagedKubernetes (pod vSwitches
+want terway-eniip among its own `addons`, which are read when it is made, and never again).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infra.clouds.alicloud.plan.capacity import Spot
+from infra.clouds.alicloud.plan.groups import GROUP_LABEL, vswitch_name
+from infra.clouds.alicloud.plan.model import AckPlan, AddonPlan, AlicloudGroupPlan, AlicloudNetworkPlan
+from infra.clouds.alicloud.spec.cluster import AlicloudSpec
+from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
+from infra.clouds.kubernetes.plan.pods import ERDMA as ERDMA_CARDS
+from infra.clouds.kubernetes.plan.pods import pods
+from infra.clouds.kubernetes.plan.tenancy import tenant_plan
+from infra.clouds.kubernetes.spec import Components
+
+SERVICES = "172.21.0.0/20"  # ACK's own proposal
+BORN = (
+    AddonPlan(name="terway-eniip", born=True, settings={"NetworkPolicy": "true"}),  # without a word it enforces none
+    AddonPlan(name="csi-plugin", born=True, settings={}),
+    AddonPlan(name="csi-provisioner", born=True, settings={}),
+)
+# One request is all cards of a node: without `allocateAllDevices` it would be the one card nearest by.
+ERDMA_SETTINGS = {"preferDriver": "ofed", "allocateAllDevices": True}
+ERDMA = AddonPlan(name="ack-erdma-controller", born=False, settings=ERDMA_SETTINGS)
+OWNERS = Components(driver="image", device_plugin="cluster")  # ACK brings the driver and the device plug-in
+NOTICE_SECONDS = 280  # ECS announces the end of spot capacity five minutes before
+
+
+def ack_plan(
+    stack: str, asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], network: AlicloudNetworkPlan
+) -> AckPlan | None:
+    """None for plain machines."""
+    if asked.ack is None:
+        return None
+    private = {vswitch_name("private", zone) for zone in asked.all_zones}
+    erdma = any(group.fabric == "erdma" for group in groups)
+    return AckPlan(
+        name=f"gpufleet-{stack}",
+        version=asked.ack.version,
+        spec="ack.pro.small",
+        service_cidr=SERVICES,
+        vswitches=tuple(each.name for each in network.vswitches if each.name in private),
+        addons=(*BORN, *((ERDMA,) if erdma else ())),
+        tenant=_tenant(asked, groups),
+    )
+
+
+def _tenant(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> TenantPlan | None:
+    nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
+    if asked.ack is None or asked.ack.tenant is None or not nodes:
+        return None
+    return tenant_plan(asked.ack.tenant, nodes, OWNERS)
+
+
+def _pods(group: AlicloudGroupPlan, gpu: str) -> PodGroupPlan:
+    return pods(
+        group.name,
+        group.count,
+        (gpu, group.gpus_per_node),
+        labels={GROUP_LABEL: group.name},
+        fabric=(ERDMA_CARDS, 1) if group.fabric == "erdma" else None,
+        notice_seconds=NOTICE_SECONDS if isinstance(group.market, Spot) else None,
+    )

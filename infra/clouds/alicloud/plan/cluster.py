@@ -1,0 +1,103 @@
+"""From what was asked of Alibaba Cloud to what will be; groups and the network are decided in files of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from infra.checks.layout import Refusals
+from infra.clouds.alicloud.plan.ack import ack_plan
+from infra.clouds.alicloud.plan.groups import group_plan
+from infra.clouds.alicloud.plan.iam import nodes_role, permissions
+from infra.clouds.alicloud.plan.model import AlicloudPlan, BudgetPlan, CopyPlan, EventPlan, InterruptionPlan, KeyPlan
+from infra.clouds.alicloud.plan.network import access_plan, network_plan, store_plan
+from infra.clouds.alicloud.plan.pricing import cost
+from infra.clouds.alicloud.spec import cluster as spec
+from infra.plan.cloud_model import BucketPlan, Retention
+from infra.spec.cloud import Copy, ToldBudget
+
+STACK_TAG = "gpufleet:stack"
+
+OLD_VERSION_DAYS, ABANDONED_UPLOAD_DAYS = 30, 7
+ROTATION_DAYS, DELETION_DAYS = 365, 30  # KMS: a default key rotates in 365 days and no others; pending 7 to 366
+QUEUE_SECONDS = 3600  # an announcement of five minutes is of no use an hour later
+
+# EC2 On-Demand Pricing, "Data transfer OUT from Amazon EC2 to internet", as of 2026: us-east-1, the first 10 TB of a
+# month; the first 100 GB cost nothing. It is the dearest band, and an account has it once for all of its stacks.
+LEAVING_USD_PER_GB, FREE_GB = 0.09, 100
+BYTES_PER_GIB, BYTES_PER_GB = 2**30, 10**9
+
+# CloudMonitor User Guide, "System events": ECS.
+INTERRUPTION = EventPlan(name="spot-interruption", product="ECS", names=("Instance:PreemptibleInstanceInterruption",))
+STATES = EventPlan(name="state-change", product="ECS", names=("Instance:StateChange",))
+
+
+def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
+    """The plan of a stack on Alibaba Cloud, with what its layouts refused, before any rule."""
+    refusals = Refusals()
+    groups = tuple(group_plan(asked, index, refusals) for index in range(len(asked.nodes)))
+    storage = tuple(_bucket(stack, asked, item) for item in asked.storage)
+    network = network_plan(asked, groups, refusals)
+    machines = asked.ack is None
+    return AlicloudPlan(
+        stack=stack,
+        cloud=asked.cloud,
+        region=asked.region,
+        zones=asked.all_zones,
+        network=network,
+        access=access_plan(asked),
+        groups=groups,
+        storage=storage,
+        copies=tuple(map(_copy, asked.copies)),
+        bundle=_retention(removable=True) if machines else None,
+        key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
+        permissions=permissions(storage) if machines else None,
+        ack=ack_plan(stack, asked, groups, network),
+        store=store_plan(groups) if machines else None,
+        interruption=InterruptionPlan(
+            events=(*((INTERRUPTION,) if any(group.market.kind == "spot" for group in groups) else ()), STATES),
+            retention_seconds=QUEUE_SECONDS,
+        ),
+        budget=_budget(asked.budget),
+        tags={STACK_TAG: stack},
+        cost=cost(asked, groups, network, storage),
+        findings=tuple(refusals.findings),
+    )
+
+
+def _copy(item: Copy) -> CopyPlan:
+    paid = max(0.0, item.gib_per_month * BYTES_PER_GIB / BYTES_PER_GB - FREE_GB)
+    return CopyPlan(
+        stack=item.stack,
+        storage=item.storage,
+        to=item.to,
+        prefix=item.prefix or "",
+        gib_per_month=item.gib_per_month,
+        usd_per_month=round(paid * LEAVING_USD_PER_GB, 2),
+    )
+
+
+def _bucket(stack: str, asked: spec.AlicloudSpec, item: spec.Bucket) -> BucketPlan:
+    retention = _retention(removable=item.removable)
+    bucket = BucketPlan(name=item.name, kind=item.kind, mount=item.mount, retention=retention)
+    if asked.ossfs_sha256 is None:
+        return bucket
+    return replace(bucket, client="ossfs", options=_ossfs_options(stack, asked.region), checksum=asked.ossfs_sha256)
+
+
+def _ossfs_options(stack: str, region: str) -> tuple[str, ...]:
+    """ossfs 2.0, "Mount options": without allow_other only who mounts sees files; with a region requests are signed by
+    version 4; no key lies on a disk. It writes in sequence and appends, and renames nothing."""
+    endpoint = f"https://oss-{region}-internal.aliyuncs.com"
+    return "allow_other", f"oss_endpoint={endpoint}", f"oss_region={region}", f"ram_role={nodes_role(stack)}"
+
+
+def _retention(*, removable: bool) -> Retention:
+    return Retention(
+        old_version_days=OLD_VERSION_DAYS, abandoned_upload_days=ABANDONED_UPLOAD_DAYS, destroyable=removable
+    )
+
+
+def _budget(asked: ToldBudget | None) -> BudgetPlan | None:
+    if asked is None or asked.monthly is None or not asked.notify:
+        return None
+    return BudgetPlan(monthly_cny=asked.monthly, emails=asked.notify, event=STATES)

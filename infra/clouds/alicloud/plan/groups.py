@@ -1,0 +1,218 @@
+"""Each group of nodes, decided: its eRDMA interfaces, how it is bought, what declares it, where it stands.
+
+Sources: ECS API, RunInstances and CreateDeploymentSet; ECS User Guide, "Deployment sets" (the families that LowLatency
+takes; it may grow: DescribeDeploymentSetSupportedInstanceTypeFamily); pulumi-alicloud 4.0.0 (what each resource can
+say of network interfaces, deployment sets and HPC clusters).
+
+Three honest shapes for two ERIs: machines declared one by one, a scaling group whose nodes add their own interfaces by
+the API, or ACK, whose controller does. The first is taken: fixed clusters are what trains, everything about a node
+stands in the plan, and no node holds the right to change networks. Nodes with two do not come and go.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from infra.catalog import InstanceType, load
+from infra.checks.layout import Refusals
+from infra.clouds.alicloud.plan import eri
+from infra.clouds.alicloud.plan.capacity import (
+    Assurance,
+    Capacity,
+    Elastic,
+    Fleet,
+    Form,
+    Machines,
+    Market,
+    Mix,
+    OnDemand,
+    Pool,
+    PrivatePool,
+    Single,
+    Spot,
+)
+from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, DeploymentPlan, DiskPlan, ImagePlan
+from infra.clouds.alicloud.spec import cluster as spec
+from infra.clouds.alicloud.spec import market as markets
+from infra.plan.nics import NoFabric
+from infra.plan.placement import Misplaced
+from infra.plan.subnets import Kind
+
+HEAD = "head"  # the name that makes a group the login machine
+ROOT_GIB = {"head": 50, "worker": 200}  # driver, CUDA, containers and the Python environment of a worker
+# Alibaba's public images, by their date. Those for machines that boot by UEFI alone have it in their name: public
+# Terraform modules use ubuntu_22_04_uefi_x64_20G_alibase_20240807.vhd.
+UBUNTU = r"^ubuntu_24_04_(uefi_)?x64_20G_alibase_"
+
+GPU_LOAD_PERCENT = 85.0
+METRIC = "GpuUtilizationAgent"  # ESS API, CreateScalingRule, MetricName
+WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
+LOW_LATENCY = ("ecs.gn8v", "ecs.ebmgn8v", "ecs.ebmgn7ex")  # of the GPU families
+
+GROUP_LABEL, MARKET_LABEL = "gpufleet.io/group", "gpufleet.io/market"
+GPU_TAINT = {"nvidia.com/gpu": "present"}  # Kubernetes' custom: only what tolerates it comes to GPU nodes
+
+
+def vswitch_name(kind: Kind, zone: str) -> str:
+    return f"{kind}-{zone}"
+
+
+def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> AlicloudGroupPlan:
+    """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
+    group, here = asked.nodes[index], f"cluster.nodes[{index}]"
+    kind = load().type(group.type)
+    role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
+    zones = (group.zone,) if group.zone else asked.all_zones
+    roce = kind.fabric == "roce" and group.fabric != "none"
+    eris = () if roce else refusals.decided(f"{here}.fabric", partial(_eris, asked, group, kind), ())
+    fabric = "roce" if roce else "erdma" if eris else "tcp"
+    market = _market(group.name, group.market, pooled=asked.ack is not None)
+    subnet_kind = _subnet_kind(asked, group, fabric)
+    capacity = _capacity(asked, group, kind, market, eris)
+    return AlicloudGroupPlan(
+        name=group.name,
+        count=group.count or group.min or 0,
+        gpu=kind.gpu,
+        gpus_per_node=kind.gpu_count,
+        fabric=fabric,
+        nodes=(),
+        type=kind.name,
+        role=role,
+        market=market,
+        capacity=capacity,
+        vswitches=tuple(vswitch_name(subnet_kind, zone) for zone in zones),
+        security_group=group.name,
+        public_address=subnet_kind == "public",
+        eris=eris,
+        hpc=kind.fabric == "roce",
+        fabric_gbps=kind.fabric_gbps,
+        deployment=refusals.decided(
+            f"{here}.{'zone' if fabric != 'tcp' and len(zones) > 1 else 'placement'}",
+            partial(_deployment, group, kind, capacity, zones=len(zones), fabric=fabric),
+            DeploymentPlan(strategy=None, reason="what was asked for cannot be"),
+        ),
+        image=ImagePlan(name_regex=UBUNTU, recorded=asked.images.x86_64),
+        root=_root(group.root, role),
+        tags={"gpufleet:group": group.name},
+    )
+
+
+def _most(group: spec.AlicloudNodes) -> int:
+    return group.count or group.max or 0
+
+
+def _eris(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+    """Preferred: where the type has them, what declares the group can, and there is a second node to speak to."""
+    if group.fabric == "none" or (group.fabric == "preferred" and kind.fabric != "erdma"):
+        return ()
+    if group.fabric == "preferred" and (_most(group) == 1 or group.name == HEAD):
+        return ()
+    try:
+        found = eri.interfaces(kind, group.queue_pairs) if asked.ack is None else _of_the_controller(kind)
+        _check_shape(group, found)
+    except NoFabric:
+        if group.fabric == "required":
+            raise
+        return ()
+    return found
+
+
+def _of_the_controller(kind: InstanceType) -> tuple[eri.Eri, ...]:
+    """On ACK its controller makes the interfaces and shares the queue pairs itself."""
+    if kind.fabric != "erdma":
+        raise NoFabric(f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`")
+    cards = range(kind.fabric_interfaces or 1)
+    return tuple(eri.Eri(network_card_index=card, queue_pairs=None) for card in cards)
+
+
+def _check_shape(group: spec.AlicloudNodes, found: tuple[eri.Eri, ...]) -> None:
+    """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabric."""
+    if group.others:
+        raise NoFabric("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
+    if len(found) > 1 and group.count is None:
+        raise NoFabric(
+            f"nodes with {len(found)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`"
+        )
+
+
+def _market(group: str, asked: markets.Market, *, pooled: bool) -> Market:
+    """pooled: of a node pool, which has no protected hour (pulumi-alicloud 4.0.0, cs.NodePool)."""
+    match asked:
+        case markets.SpotMarket():
+            protected = 1 if asked.protected_hour and not pooled else 0
+            return Spot(max_price_cny_per_hour=asked.max_price, fallback=asked.fallback, protected_hours=protected)
+        case markets.PoolMarket():
+            return PrivatePool(id=asked.id)
+        case markets.AssuranceMarket():
+            sentence = f"buy an elasticity assurance for {group} for {asked.months} months, never refunded"
+            confirmed = asked.confirm == sentence
+            name = f"{group}-assurance"
+            return Assurance(name=name, months=asked.months, sentence=sentence, confirmed=confirmed)
+        case markets.OnDemandMarket():
+            return OnDemand()
+
+
+def _capacity(
+    asked: spec.AlicloudSpec,
+    group: spec.AlicloudNodes,
+    kind: InstanceType,
+    market: Market,
+    eris: tuple[eri.Eri, ...],
+) -> Capacity:
+    if asked.ack is not None:
+        labels = {GROUP_LABEL: group.name, MARKET_LABEL: market.kind}
+        return Pool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
+    if group.name == HEAD:
+        return Single()
+    form: Form = "configuration" if eris or isinstance(market, PrivatePool | Assurance) else "template"
+    if group.count is None:
+        return Elastic(
+            form=form,
+            least=group.min or 0,
+            most=_most(group),
+            gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
+            metric=METRIC,
+            warmup_seconds=WARMUP_SECONDS,
+        )
+    if kind.fabric == "roce" or len(eris) > 1:
+        return Machines(nodes=group.count)
+    if group.others:
+        price = (market.max_price_cny_per_hour if isinstance(market, Spot) else None) or 0.0  # a rule asks for one
+        return Mix(nodes=group.count, types=(group.type, *group.others), max_price_cny_per_hour=price)
+    return Fleet(nodes=group.count, form=form)
+
+
+def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: str) -> Kind:
+    """People reach a head from outside, and nobody reaches a node."""
+    if asked.access.ssh_from and group.name == HEAD:
+        return "public"
+    return "private" if fabric == "tcp" else "fabric"
+
+
+def _deployment(
+    group: spec.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
+) -> DeploymentPlan:
+    """Raises Misplaced."""
+    if fabric != "tcp" and zones != 1:
+        raise Misplaced(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
+    if isinstance(capacity, Pool):
+        return DeploymentPlan(strategy=None, reason="the node pools name no deployment set")
+    nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
+    if group.placement == "apart":
+        if fabric != "tcp" or nameless:
+            raise Misplaced("nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart")
+        return DeploymentPlan(strategy="Availability", reason="machines of the set share no host")
+    if kind.fabric == "roce":
+        return DeploymentPlan(strategy=None, reason="a Super Computing Cluster is one network already")
+    if nameless:
+        return DeploymentPlan(strategy=None, reason="a scaling configuration cannot name a deployment set")
+    if _most(group) > 1 and zones == 1 and kind.name.startswith(LOW_LATENCY):
+        return DeploymentPlan(strategy="LowLatency", reason="the network is shortest between machines close together")
+    return DeploymentPlan(strategy=None, reason="LowLatency takes few GPU families, and this is none of them")
+
+
+def _root(asked: spec.Root | None, role: Literal["head", "worker"]) -> DiskPlan:
+    if asked is None:
+        return DiskPlan(size_gib=ROOT_GIB[role], level="PL1")
+    return DiskPlan(size_gib=asked.size_gib, level=asked.level)

@@ -1,0 +1,239 @@
+"""Each group of nodes, decided: its cards, its disks, how it is bought, where it stands.
+
+Sources: EC2 Fleet API, CreateFleet (instant alone is all or nothing, and the only kind for capacity blocks; maintain
+refills); Auto Scaling API, InstancesDistribution; Canonical, "Find Ubuntu images with the AWS Systems Manager".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from infra.catalog import InstanceType, load
+from infra.checks.layout import Refusals
+from infra.clouds.aws.plan import eks_nodes
+from infra.clouds.aws.plan.capacity import (
+    Capacity,
+    CapacityBlock,
+    Elastic,
+    Gang,
+    Market,
+    OnDemand,
+    Purchase,
+    Reservation,
+    Single,
+    Spot,
+)
+from infra.clouds.aws.plan.model import AwsGroupPlan, ImagePlan
+from infra.clouds.aws.spec import cluster as spec
+from infra.clouds.aws.spec import market as markets
+from infra.plan import nics
+from infra.plan.model import LoadMetric
+from infra.plan.nics import NetworkCards, NoFabric
+from infra.plan.placement import Placement, placement
+from infra.plan.subnets import Kind
+from infra.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
+
+HEAD = "head"  # the name that makes a group the login machine
+
+ROOT_GIB = {
+    "head": 50,
+    "worker": 200,
+}  # driver, CUDA, containers and the Python environment of a worker; none on a head
+UBUNTU = ImageDisks(root_device="/dev/sda1", gib=8, scratch="/scratch")  # Canonical's images
+PARAMETER = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{}/hvm/ebs-gp3/ami-id"
+DEBIAN_NAMES: dict[Literal["x86_64", "arm64"], str] = {"x86_64": "amd64", "arm64": "arm64"}
+
+GPU_LOAD_PERCENT = 85.0
+METRIC_NAMESPACE, METRIC = "gpufleet", "gpu_utilization"
+WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
+METADATA_HOP_LIMIT = 2  # 1, the default, ends at the host: containers would not reach it
+POD_METADATA_HOP_LIMIT = 1  # pods must not: they would take on the node's role
+
+ONE_CARD = NetworkCards(cards=1, interfaces_per_card=1, efa_interfaces=0, first_card_efa=False)
+MARKETS: dict[type[Market], Literal["on-demand", "spot", "reservation", "capacity-block"]] = {
+    OnDemand: "on-demand",
+    Spot: "spot",
+    Reservation: "reservation",
+    CapacityBlock: "capacity-block",
+}
+
+
+def subnet_name(kind: Kind, zone: str) -> str:
+    return f"{kind}-{zone}"
+
+
+def group_zones(asked: spec.AwsSpec, group: spec.AwsNodes) -> tuple[str, ...]:
+    """The zones that a group spans."""
+    return (group.zone,) if group.zone else asked.all_zones
+
+
+def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupPlan:
+    """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
+    group, here = asked.nodes[index], f"cluster.nodes[{index}]"
+    kind = load().type(group.type)
+    role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
+    efa = _wants_efa(group, kind)
+    plain = nics.interfaces(ONE_CARD, fabric=False)
+    interfaces = refusals.decided(f"{here}.fabric", partial(_interfaces, group, kind, efa), plain)
+    market = _market(group.name, group.market)
+    subnet_kind = _subnet_kind(asked, group, efa)
+    zones = group_zones(asked, group)
+    disks = UBUNTU if asked.eks is None else eks_nodes.DISKS
+    return AwsGroupPlan(
+        name=group.name,
+        count=_least(group),
+        gpu=kind.gpu,
+        gpus_per_node=kind.gpu_count,
+        fabric="efa" if any(each.interface_type != "interface" for each in interfaces) else "tcp",
+        nodes=(),
+        type=kind.name,
+        role=role,
+        market=market,
+        capacity=_capacity(stack, asked, group, kind, market),
+        subnets=tuple(subnet_name(subnet_kind, zone) for zone in zones),
+        security_group=group.name,
+        public_address=subnet_kind == "public",
+        interfaces=interfaces,
+        fabric_gbps=kind.fabric_gbps,
+        placement=refusals.decided(
+            f"{here}.{'zone' if efa and len(zones) > 1 else 'placement'}",
+            partial(_placement, group, market, zones=len(zones), efa=efa),
+            Placement(strategy=None, reason="what was asked for cannot be"),
+        ),
+        image=_image(asked, kind),
+        root=refusals.decided(f"{here}.root", partial(_root, group.root, role, disks), _root(None, role, disks)),
+        scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0, mount=disks.scratch),
+        mig=group.mig or (),
+        metadata_hop_limit=METADATA_HOP_LIMIT if asked.eks is None else POD_METADATA_HOP_LIMIT,
+        tags={"gpufleet:group": group.name},
+    )
+
+
+def _least(group: spec.AwsNodes) -> int:
+    return group.count or group.min or 0
+
+
+def _most(group: spec.AwsNodes) -> int:
+    return group.count or group.max or 0
+
+
+def _wants_efa(group: spec.AwsNodes, kind: InstanceType) -> bool:
+    """Preferred: where the type has it and there is a second node to speak to."""
+    if group.fabric == "preferred":
+        return kind.fabric == "efa" and _most(group) > 1 and group.name != HEAD
+    return group.fabric == "required"
+
+
+def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[nics.Interface, ...]:
+    if not efa:
+        return nics.interfaces(ONE_CARD, fabric=False)
+    if (
+        kind.network_cards is None
+        or kind.interfaces_per_card is None
+        or kind.fabric_interfaces is None
+        or kind.fabric_on_first_card is None
+    ):
+        raise NoFabric(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
+    numbers = NetworkCards(
+        cards=kind.network_cards,
+        interfaces_per_card=kind.interfaces_per_card,
+        efa_interfaces=kind.fabric_interfaces,
+        first_card_efa=kind.fabric_on_first_card,
+    )
+    return nics.interfaces(numbers, fabric=True, layout=group.layout)
+
+
+def _market(group: str, asked: markets.Market) -> Market:
+    match asked:
+        case markets.SpotMarket():
+            return Spot(max_price_usd_per_hour=asked.max_price, fallback=asked.fallback)
+        case markets.ReservationMarket():
+            return Reservation(id=asked.id, group_arn=asked.placement_group)
+        case markets.BlockMarket():
+            return _block(group, asked)
+        case markets.OnDemandMarket():
+            return OnDemand()
+
+
+def _block(group: str, asked: markets.BlockMarket) -> CapacityBlock:
+    if asked.buy is None:
+        return CapacityBlock(id=str(asked.id))
+    sentence = f"buy {asked.buy.offering} for at most {asked.buy.usd_at_most:.12g} USD, never refunded"
+    confirmed = asked.buy.confirm == sentence
+    purchase = Purchase(
+        name=f"{group}-block",
+        hours=asked.buy.hours,
+        usd_at_most=asked.buy.usd_at_most,
+        sentence=sentence,
+        confirmed=confirmed,
+    )
+    return CapacityBlock(id=asked.buy.offering, purchase=purchase)
+
+
+def _capacity(stack: str, asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
+    if asked.eks is not None:
+        return eks_nodes.capacity(group.name, _most(group), kind, market)
+    if group.name == HEAD:
+        return Single()
+    if group.count is not None:
+        return _gang(group.count, market)
+    spot = isinstance(market, Spot)
+    return Elastic(
+        least=_least(group),
+        most=_most(group),
+        gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
+        load=LoadMetric(
+            namespace=METRIC_NAMESPACE,
+            name=METRIC,
+            dimensions={"stack": stack, "group": group.name},  # groups of two stacks may have one name
+        ),
+        warmup_seconds=WARMUP_SECONDS,
+        on_demand_base=_least(group) if isinstance(market, Spot) and market.fallback else 0,
+        on_demand_percent=0 if spot else 100,
+    )
+
+
+def _gang(nodes: int, market: Market) -> Gang:
+    """Spot nodes are replaced as they are taken back; a fleet that is all or nothing never replaces any."""
+    if isinstance(market, Spot):
+        return Gang(nodes=nodes, fleet_type="maintain", capacity_type="spot")
+    block = isinstance(market, CapacityBlock)
+    return Gang(nodes=nodes, fleet_type="instant", capacity_type="capacity-block" if block else "on-demand")
+
+
+def _subnet_kind(asked: spec.AwsSpec, group: spec.AwsNodes, efa: bool) -> Kind:
+    """People reach a head from outside, and without one the nodes themselves."""
+    has_head = any(each.name == HEAD for each in asked.nodes)
+    if asked.access.ssh_from and (group.name == HEAD or not has_head):
+        return "public"
+    return "fabric" if efa else "private"
+
+
+def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -> Placement:
+    return placement(
+        MARKETS[type(market)],
+        nodes=_most(group),
+        zones=zones,
+        fabric=efa,
+        apart=group.placement == "apart",
+        reservation_group_arn=market.group_arn if isinstance(market, Reservation) else None,
+    )
+
+
+def _image(asked: spec.AwsSpec, kind: InstanceType) -> ImagePlan:
+    if asked.eks is not None:
+        return eks_nodes.image(asked.eks.version, kind)
+    architecture = eks_nodes.architecture(kind)
+    return ImagePlan(
+        parameter=PARAMETER.format(DEBIAN_NAMES[architecture]),
+        architecture=architecture,
+        recorded=getattr(asked.images, architecture),
+    )
+
+
+def _root(asked: spec.Root | None, role: Literal["head", "worker"], disks: ImageDisks) -> Volume:
+    need = VolumeNeed(size_gib=ROOT_GIB[role])
+    if asked is not None:
+        need = VolumeNeed(size_gib=asked.size_gib, iops=asked.iops, mib_per_second=asked.mib_per_second)
+    return root_volume(need, device=disks.root_device, image_gib=disks.gib)

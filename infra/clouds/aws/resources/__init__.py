@@ -1,0 +1,1 @@
+"""The resources of an AWS plan; the only part that imports Pulumi."""

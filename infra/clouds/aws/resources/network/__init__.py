@@ -1,0 +1,1 @@
+"""Network, security groups and endpoints."""

@@ -1,0 +1,1 @@
+"""Nodes: launch templates, fleets, scaling groups, instances."""

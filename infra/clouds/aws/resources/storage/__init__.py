@@ -1,0 +1,1 @@
+"""Buckets, Lustre and their encryption."""

@@ -1,0 +1,1 @@
+"""The stack file of `cloud: aws`."""

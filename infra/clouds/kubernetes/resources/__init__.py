@@ -1,0 +1,1 @@
+"""The objects of a tenant; the only part that imports Pulumi."""

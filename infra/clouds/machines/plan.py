@@ -1,0 +1,231 @@
+"""From the hosts that were listed to the cluster they make: no cloud is asked for anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
+
+from infra.clouds.machines import spec
+from infra.plan.commands import SSH_CALLERS, CommandPlan, as_root, here
+from infra.plan.model import PLAYBOOK, AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
+from infra.plan.volumes import RAID_CHUNK_KIB
+
+HEAD = "head"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachinePlan(NodePlan):
+    """A host. prefix: the folder in front of its system paths, "/" where the login may write there."""
+
+    host_key: str
+    rack: str | None
+    bmc: str | None
+    prefix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RdmaPlan:
+    """The RDMA ports of every host of a group, rail after rail, and what NCCL must know of them.
+
+    link_layer: as the kernel spells it. gbits: of one port. partition_key, partition_index: what each port's table of
+    keys must hold, and where; None without partitions.
+    """
+
+    link_layer: str
+    hcas: tuple[str, ...]
+    gbits: int
+    partition_key: str | None
+    partition_index: int | None
+    nccl: Mapping[str, str]
+
+    @property
+    def summary(self) -> str:
+        """The fabric in one line, for people."""
+        partition = f" · partition {self.partition_key} at index {self.partition_index}" if self.partition_key else ""
+        return f"{self.link_layer} {len(self.hcas)} × {self.gbits} Gbit/s{partition}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisksPlan:
+    """Disks of each host, by their paths, as one file system. raid_level: 0 for a stripe, None for a single one."""
+
+    name: str
+    mount: str
+    devices: tuple[str, ...]
+    raid_level: Literal[0] | None
+    chunk_kib: int | None
+    encrypted: bool
+    file_system: Literal["xfs"] = "xfs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineGroupPlan(GroupPlan):
+    """Equal hosts, those that share leaf switches side by side: ranks are counted in this order."""
+
+    nodes: tuple[MachinePlan, ...]
+    rdma: RdmaPlan | None
+    disks: tuple[DisksPlan, ...]
+
+    @property
+    def summary(self) -> str:
+        racks = dict.fromkeys(node.rack for node in self.nodes if node.rack)
+        fabric = self.rdma.summary if self.rdma else "" if self.gpu is None else "TCP"
+        return " · ".join(filter(None, [super().summary, fabric, f"racks {', '.join(racks)}" if racks else ""]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginPlan(AccessPlan):
+    """How to log in on every host. key_file: on the controlling computer. ssh_from: the networks that the hosts' own
+    packet filters let log in; none without filters."""
+
+    public_keys: tuple[str, ...] = ()
+    user: str
+    key_file: str
+    ssh_from: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        return f"{self.user} with {self.key_file}" + (f" from {', '.join(self.ssh_from)}" if self.ssh_from else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerPlan:
+    """Commands of the controlling computer that wake a host or put it to sleep; {bmc}, {host} in them."""
+
+    wake: tuple[str, ...] | None
+    sleep: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachinesPlan(Plan):
+    """Hosts that are there. python: an interpreter that they have already, else None."""
+
+    access: LoginPlan
+    groups: tuple[MachineGroupPlan, ...]
+    python: str | None
+    power: PowerPlan
+
+    @property
+    def place(self) -> str:
+        return "own machines"
+
+    @property
+    def head(self) -> MachinePlan | None:
+        """The host that runs the rendezvous store; None where the controlling computer does."""
+        return next((node for node in self.nodes if node.group == HEAD), None)
+
+    @property
+    def nodes(self) -> tuple[MachinePlan, ...]:
+        return tuple(node for group in self.groups for node in group.nodes)
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        power, access = self.power, self.access
+        return (
+            *((here("up, for each host that does not answer", *power.wake),) if power.wake else ()),
+            *((here("down, for each host", *power.sleep),) if power.sleep else ()),
+            here(f"{SSH_CALLERS}, on every host", "ssh", "-i", access.key_file, f"{access.user}@${{address}}"),
+            as_root(*PLAYBOOK),
+            *(
+                as_root(
+                    f"up, empty disks of {group.name}", f"mkfs.{disks.file_system}", "-L", disks.name, *disks.devices
+                )
+                for group in self.groups
+                for disks in group.disks
+            ),
+            *((as_root("up, train", self.python),) if self.python else ()),
+            *super().commands,
+        )
+
+
+def decide(stack: str, asked: spec.MachinesSpec) -> MachinesPlan:
+    """The plan of a stack of own machines, before any rule."""
+    groups, access, power = tuple(map(_group, asked.nodes)), asked.access, asked.power or spec.Power()
+    items = [CostItem(name=each.name, quantity=each.count, hourly=0.0, source="owned") for each in groups]
+    return MachinesPlan(
+        stack=stack,
+        cloud=asked.cloud,
+        region=None,
+        network=NetworkPlan(
+            cidr=str(_around(host.address for group in asked.nodes for host in group.hosts)),
+            gateway=str(access.control) if access.control else None,
+        ),
+        access=LoginPlan(user=access.user, key_file=access.key_file, ssh_from=tuple(map(str, access.ssh_from))),
+        groups=groups,
+        storage=tuple(SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.storage),
+        cost=Cost(
+            currency="USD", hourly=0.0, hourly_max=0.0, per_gpu_hour=None, per_pflop_hour=None, items=tuple(items)
+        ),
+        findings=(),
+        python=asked.python,
+        power=PowerPlan(wake=power.wake, sleep=power.sleep),
+    )
+
+
+def _group(asked: spec.MachineNodes) -> MachineGroupPlan:
+    racks = list(dict.fromkeys(host.rack for host in asked.hosts))
+    hosts = sorted(asked.hosts, key=lambda host: racks.index(host.rack))  # a stable sort: the file's order within
+    return MachineGroupPlan(
+        name=asked.name,
+        count=len(hosts),
+        gpu=asked.gpu,
+        gpus_per_node=asked.gpus or 0,
+        fabric=asked.fabric.kind if asked.fabric else "tcp",
+        rdma=_rdma(asked.fabric) if asked.fabric else None,
+        disks=tuple(map(_disks, asked.disks)),
+        nodes=tuple(
+            MachinePlan(
+                name=host.name,
+                group=asked.name,
+                address=str(host.address),
+                port=host.port,
+                host_key=" ".join(host.host_key.split()[:2]),
+                rack=host.rack,
+                bmc=str(host.bmc) if host.bmc else None,
+                prefix=host.prefix or "/",
+            )
+            for host in hosts
+        ),
+    )
+
+
+def _disks(asked: spec.HostDisks) -> DisksPlan:
+    striped = len(asked.devices) > 1
+    return DisksPlan(
+        name=asked.name,
+        mount=asked.mount,
+        devices=asked.devices,
+        raid_level=0 if striped else None,
+        chunk_kib=RAID_CHUNK_KIB if striped else None,
+        encrypted=asked.encrypted,
+    )
+
+
+def _rdma(asked: spec.InfiniBand | spec.Roce) -> RdmaPlan:
+    """NCCL User Guide, "Environment Variables": `=` before names asks for exactly these; CROSS_NIC 0 keeps each ring on
+    its rail, which is right where every card has a switch of its own; IB_PKEY is an index (net_ib, pkey_index)."""
+    nccl = {"NCCL_IB_HCA": "=" + ",".join(asked.hcas), "NCCL_CROSS_NIC": "0"}
+    partition = None
+    match asked:
+        case spec.InfiniBand():
+            partition = asked.partition
+            nccl |= {"NCCL_IB_PKEY": str(partition.index)} if partition else {}
+            nccl |= {"NCCL_IB_SL": str(asked.service_level)} if asked.service_level is not None else {}
+        case spec.Roce():
+            nccl |= {"NCCL_IB_GID_INDEX": str(asked.gid_index), "NCCL_IB_TC": str(asked.traffic_class)}
+    return RdmaPlan(
+        link_layer="InfiniBand" if isinstance(asked, spec.InfiniBand) else "Ethernet",
+        hcas=asked.hcas,
+        gbits=asked.gbits,
+        partition_key=partition.key if partition else None,
+        partition_index=partition.index if partition else None,
+        nccl=nccl,
+    )
+
+
+def _around(addresses: Iterable[IPv4Address]) -> IPv4Network:
+    """The smallest network that holds all of these addresses."""
+    numbers = list(map(int, addresses))
+    return IPv4Network((min(numbers), 32 - (min(numbers) ^ max(numbers)).bit_length()), strict=False)

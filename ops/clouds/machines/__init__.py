@@ -1,0 +1,1 @@
+"""Commands on hosts that are there already."""

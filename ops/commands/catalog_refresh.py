@@ -1,0 +1,86 @@
+"""`gpufleet catalog refresh`: the tables of the catalogue, written anew from what AWS answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load
+from infra.catalog.merge import Answers, Change, merge, together
+from infra.catalog.table import TABLES, write
+from ops.clouds.aws import catalog_source
+from ops.clouds.aws.account import Account
+from ops.console.phases import Phases
+from ops.errors import Failure
+
+Document = dict[str, Any]
+
+WORDS = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept, though AWS's answer has it not"}
+
+
+def refresh(
+    regions: Sequence[str], phases: Phases, agreed: Callable[[Document], bool], folder: Path = TABLES
+) -> Document:
+    """Asks AWS about each region in turn (without any: those that have prices) and writes what changed.
+
+    agreed: shown what would change before anything is written. Raises Failure where AWS does not answer, or where its
+    answers contradict the tables; then nothing is written.
+    """
+    before = load(folder)
+    said: list[Answers] = []
+    for region in regions or before.regions("aws"):
+        with phases.phase(region) as phase:
+            said.append(catalog_source.ask(Account(region), before, phase.say))
+            phase.say(f"{len(said[-1].types)} types, {len(said[-1].prices)} prices, {len(said[-1].spot)} spot prices")
+    answers = together(said)
+    try:
+        merged = merge(before, answers)
+    except TableError as error:
+        raise Failure(*error.problems, "AWS's answers do not fit the tables: nothing was written") from None
+    told = {
+        "regions": list(answers.regions),
+        "changes": [plain(change) for change in merged.changes],
+        "left_out": list(answers.left_out),
+        "confirmed": merged.confirmed,
+    }
+    written = agreed(told) and merged.catalog != before
+    if written:
+        save(merged.catalog, folder)
+    return told | {"written": written}
+
+
+def save(tables: Catalog, folder: Path) -> None:
+    """Types first: what the other tables name is there whenever they are read."""
+    write(folder / "types.csv", tables.types, InstanceType)
+    write(folder / "prices.csv", tables.prices, Price)
+    write(folder / "offerings.csv", tables.offerings, Offering)
+    write(folder / "spot.csv", tables.spot, SpotPrice)
+    load.cache_clear()
+
+
+def plain(change: Change) -> Document:
+    cells = {column: {"before": cell(before), "after": cell(after)} for column, before, after in change.cells}
+    return {"table": change.table, "row": change.row, "kind": change.kind, "cells": cells}
+
+
+def cell(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def text(told: Document) -> str:
+    """What changes, table by table; rows that AWS only confirmed are counted."""
+    lines = [line for change in told["changes"] for line in change_lines(change)]
+    lines += [f"left out  {line}" for line in told["left_out"]]
+    kinds = Counter(change["kind"] for change in told["changes"])
+    total = ", ".join(f"{kinds[kind]} {kind}" for kind in WORDS if kinds[kind]) or "nothing changed"
+    return "\n".join([*lines, f"{total}, {told['confirmed']} confirmed"])
+
+
+def change_lines(change: Document) -> list[str]:
+    head = f"{change['table']:<9} {change['row']:<34} {WORDS[change['kind']]}"
+    return [
+        head,
+        *(f"{'':<10}{column}: {cell['before']} → {cell['after']}" for column, cell in change["cells"].items()),
+    ]

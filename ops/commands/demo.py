@@ -1,0 +1,57 @@
+"""`make demo`: the whole way on this computer, from a stack file to a trained model, with its time table."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from ops.commands import plan, train, up
+from ops.console.phases import Phase, Phases, row
+from ops.console.terminal import Screen, write
+from ops.errors import Failure
+from ops.jobs import progress as report
+from ops.project import Project
+
+STACK, JOB = "local", "mnist"
+
+
+def demo(project: Project, console: Screen) -> None:
+    """Prints the plan, brings the stack up, trains on it, and tells the result, the time table and the way on."""
+    write(plan.text(plan.plan(project, STACK)))
+    phases = Phases(console)
+    up.up(project, STACK, phases, lambda _: True)
+    phases.command(f"gpufleet train {JOB} --stack {STACK}")
+    began = time.monotonic()
+    with report.Progress(console, quiet=False) as progress:
+        outcome = train.train(project, STACK, JOB, [], progress.event)
+    told = report.document(project, STACK, outcome)
+    phases.done.append(
+        Phase("train", f"{JOB}: {told['steps']} steps on {told['world_size']} ranks", time.monotonic() - began)
+    )
+    write(report.text(told))
+    write("\nphases")
+    whole = [*set_up_phases(project), *phases.done]
+    for phase in whole:
+        write(row(phase))
+    write(row(Phase("all", "", sum(phase.seconds for phase in whole))))
+    write(
+        f"\nlook at it    .venv/bin/gpufleet status {STACK}\n"
+        f"go inside     ssh -F .gpufleet/local/{STACK}/ssh_config node-1\n"
+        f"train again   .venv/bin/gpufleet train {JOB} --stack {STACK} --set optimizer.lr=0.05\n"
+        f"take it down  make down"
+    )
+
+
+def set_up_phases(project: Project) -> list[Phase]:
+    """What the set-up before this demo took, as it wrote it down itself."""
+    rows = json.loads((project.state / "setup.json").read_text())
+    return [Phase(r["phase"], r["note"], r["seconds"]) for r in rows]
+
+
+if __name__ == "__main__":
+    try:
+        demo(Project.find(), Screen())
+    except Failure as failure:
+        write(str(failure), error=True)
+        sys.exit(failure.code)

@@ -1,0 +1,78 @@
+"""`gpufleet doctor`: every node checks itself again; who is ready, who is not, why, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from infra.handover import Handover
+from ops import stack as cluster
+from ops import untrusted
+from ops.commands.up import playbook_environment
+from ops.console.phases import Phases
+from ops.engine import processes
+from ops.errors import Failure
+from ops.project import Project
+from ops.untrusted import REPORT_BYTES, Check, Report, Unreadable
+
+Document = dict[str, Any]
+
+VERIFY = ("ansible-playbook", "-i", "playbooks/inventory", "playbooks/verify.yml")
+ALL_REDUCE = ("-e", '{"all_reduce_wanted": true}')
+NODES_FAILED = {0, 2, 4}  # ansible-playbook: all is well, a task failed on a node, a node was unreachable
+
+
+def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = False) -> Document:
+    """The document of `--json`. Raises Failure when the stack is not up, or the checks could not be asked for.
+
+    all_reduce: let all idle nodes sum numbers together, too, and count the bytes on the fabric.
+    """
+    told = cluster.discovered(project, stack).told
+    asked = [*VERIFY, *(ALL_REDUCE if all_reduce else ())]
+    phases.command(" ".join(asked))
+    with phases.phase("verify") as phase:
+        log = project.log(stack, "doctor")
+        environment = playbook_environment(project, told)
+        code = processes.run(asked, env=environment, cwd=project.root, log=log, on_line=lambda _: None)
+        if code not in NODES_FAILED:
+            raise Failure(*processes.tail(log), f"the whole log: {log}")
+        document = read(project, told)
+        ready = sum(node["ready"] for node in document["nodes"])
+        phase.say(f"{ready} of {len(document['nodes'])} ready")
+    return document
+
+
+def read(project: Project, told: Handover) -> Document:
+    """What verify.yml kept of each node. A node without a report is not ready."""
+    reports = [_kept(project.reports(told.stack) / f"{node.name}.json") for node in told.nodes]
+    return {
+        "stack": told.stack,
+        "cloud": told.cloud,
+        "nodes": [
+            {"name": node.name, "group": node.group, **report.model_dump(mode="json")}
+            for node, report in zip(told.nodes, reports, strict=True)
+        ],
+    }
+
+
+def _kept(file: Path) -> Report:
+    """A node's report; in the place of one that is not there, or is none, a report that says so."""
+    try:
+        with file.open("rb") as report:
+            return untrusted.parsed(Report, report.read(REPORT_BYTES + 1))
+    except FileNotFoundError:
+        fault = "no report"
+    except Unreadable as reason:
+        fault = f"an unreadable report: {reason}"
+    return Report(ready=False, checks=(Check(name="checks", ok=False, detail=fault),))
+
+
+def text(document: Document) -> str:
+    """A line a node, and below it one for each check that failed."""
+    lines = [f"{document['stack']} · {document['cloud']}"]
+    for node in document["nodes"]:
+        failed = [check for check in node["checks"] if not check["ok"]]
+        passed = len(node["checks"]) - len(failed)
+        lines.append(f"  {node['name']:<12} {'ready' if node['ready'] else 'NOT READY':<10} {passed} checks passed")
+        lines += [f"    {check['name']:<12} {check['detail']}" for check in failed]
+    return "\n".join(lines)

@@ -1,0 +1,78 @@
+"""`gpufleet down`: everything of a stack taken away, and the proof that nothing is left."""
+
+from __future__ import annotations
+
+import shutil
+
+from infra.evaluate import decide
+from ops import stack as cluster
+from ops.clouds import base
+from ops.commands import plan
+from ops.commands.up import recover
+from ops.console.phases import Phases
+from ops.engine import state_repair
+from ops.engine.pulumi import Engine
+from ops.engine.state_repair import EMPTY
+from ops.errors import Failure
+from ops.project import Project
+
+
+def down(project: Project, stack: str, phases: Phases) -> bool:
+    """Returns False when there was nothing to take down. Raises Failure when something is left afterwards.
+
+    What a killed deployment left is told to the engine first, so that it goes in the right order too. The handover goes
+    last: as long as it is there, a `down` that ended after the engine's part is gone on with.
+    """
+    decided = decide(cluster.read(project, stack))
+    cloud, engine = base.of(project, decided), Engine(project, stack)
+    if not engine.exists() and not project.handover(stack).exists() and not cloud.strays(EMPTY):
+        return False
+    try:
+        engine.prepare()
+        adopted = recover(cloud, engine, plan.plan(project, stack).document["resources"]) if cloud.billed else 0
+        _destroy(engine, phases, refresh=adopted > 0)
+        with phases.phase("sweep") as phase:
+            removed = cloud.clear(EMPTY, phase)
+            project.handover(stack).unlink(missing_ok=True)
+            project.since(stack).unlink(missing_ok=True)
+            if (reports := project.reports(stack)).exists():
+                shutil.rmtree(reports)
+            if left := cloud.strays(EMPTY):
+                raise Failure("left behind, please report:", *left)
+            phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")
+        for each in decided.remains:
+            phases.note(f"remains     {each}")
+    except KeyboardInterrupt:
+        raise Failure(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
+    return True
+
+
+def saving(project: Project, stack: str) -> str:
+    """What ends with the stack, as the end of a question; empty for one that costs nothing."""
+    cost = decide(cluster.read(project, stack)).cost
+    return f", which ends {cost.hourly:.2f} {cost.currency}/h" if cost.hourly else ""
+
+
+def _destroy(engine: Engine, phases: Phases, *, refresh: bool) -> None:
+    gone: list[str] = []
+
+    def done(_: str, name: str) -> None:
+        gone.append(name)
+        phase.say(f"{name} gone")
+
+    options = ["--continue-on-error"]  # what fails holds nothing else up
+    if state_repair.protected(engine.state()):
+        options.append("--exclude-protected")
+    phases.command(" ".join(["pulumi destroy", *options, "--stack", engine.stack]))
+    with phases.phase("destroy") as phase:
+        try:
+            engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
+        except Failure as failure:
+            left = state_repair.standing(engine.state())
+            again = f"`gpufleet down {engine.stack}` goes on from here; still there:"
+            raise Failure(str(failure), again, *left, code=failure.code) from None
+        kept = state_repair.protected(engine.state())  # only now is what was adopted read from the cloud
+        engine.forget()
+        phase.say(f"{len(gone)} resources gone")
+    for name in kept:
+        phases.note(f"kept        {name}: it is protected, since it cannot be made or given back")

@@ -1,0 +1,133 @@
+"""`gpufleet plan`: what a stack would create and cost, rendered in this process; against another plan; as a picture."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.evaluate import Evaluation, decide, described
+from infra.gc_pause import uncollected
+from infra.plan.model import HOURS_PER_MONTH, Cost, Plan
+from infra.printable import escaped
+from infra.spec import StackFile
+from infra.spec.cluster import Budget
+from ops import stack as cluster
+from ops.errors import Failure
+from ops.project import Project
+
+RUNS = {"this computer": "runs here", "nodes as root": "runs as root"}  # by where a command runs
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A stack's file, what was decided of it, and the document of `--json` (the design's contract).
+
+    The document of a plan that was held against another has the `difference` too.
+    """
+
+    file: StackFile
+    decided: Plan
+    document: dict[str, Any]
+
+    @property
+    def refused(self) -> bool:
+        """Whether a rule over the decision, or the policy over its resources, forbids it."""
+        return any(finding["level"] == "error" for finding in self.document["findings"])
+
+
+def plan(project: Project, stack: str, against: str | None = None) -> Planned:
+    """against: a git ref, or the file of a saved `--json` plan.
+
+    Raises Failure (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that a
+    rule refuses is told with its findings.
+    """
+    with uncollected():
+        return _plan(project, stack, against)
+
+
+def _plan(project: Project, stack: str, against: str | None) -> Planned:
+    file = cluster.read(project, stack)
+    decided = decide(file)
+    from infra import graph  # pulls in the engine's SDK: only once the file is known to be sound
+
+    evaluation = Evaluation(file, decided)
+    if against is None:
+        return Planned(file, decided, graph.plan_document(project.root, stack, evaluation))
+    from infra.graph import diff
+    from ops.engine import baseline
+
+    with baseline.document(project, stack, against) as before:
+        document = graph.plan_document(project.root, stack, evaluation)
+        difference = diff.difference(before(), document)
+    return Planned(file, decided, {**document, "against": against, "difference": difference})
+
+
+def picture(planned: Planned, file: Path) -> None:
+    """Writes the topology as SVG. Raises Failure for a file that cannot be written."""
+    from infra.graph.picture import draw
+
+    try:
+        file.write_text(draw(planned.decided))
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror}") from None
+
+
+def text(planned: Planned) -> str:
+    """The plan as a person reads it: network, groups, storage, access, findings, price."""
+    decided, document = planned.decided, planned.document
+    if "difference" in document:
+        from infra.graph import diff
+
+        return diff.text(document)
+    rows = [
+        *decided.rows,
+        *(
+            (RUNS[command["where"]], f"{command['when']}: {shlex.join(command['argv'])}")
+            for command in document["commands"]
+        ),
+        *((finding["level"], finding_line(planned, finding)) for finding in document["findings"]),
+        ("price", price_line(decided.cost)),
+        ("month", month_line(decided.cost, planned.file.spec.budget)),
+    ]
+    lines = [escaped(decided.headline), "", *(f"  {name:<12} {escaped(value)}" for name, value in rows if value)]
+    count = sum(row["custom"] for row in document["resources"])  # components are names for what is in them
+    picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
+    return "\n".join([*lines, f"  {count} resources · nothing created · {picture}"])
+
+
+def finding_line(planned: Planned, finding: dict[str, str]) -> str:
+    """A rule's finding with its place in the stack file; the policy's with the resource that it is about."""
+    by_rule = next((told for told in planned.decided.findings if told.to_json() == finding), None)
+    return described(by_rule, planned.file) if by_rule else "{path}: {message} [{rule}]".format(**finding)
+
+
+def price_line(cost: Cost) -> str:
+    """An hour, what it is made of, and what work costs."""
+    if cost.unknown:
+        return f"unknown: {cost.unknown}"
+    parts = [f"{cost.hourly:,.2f} {cost.currency}/h"]
+    if len(shares := cost.shares) > 1:
+        parts[0] += f" ({' + '.join(f'{name} {usd:,.2f}' for name, usd in shares.items())})"
+    if cost.hourly_max > cost.hourly:
+        parts.append(f"at most {cost.hourly_max:,.2f}")
+    if cost.per_gpu_hour is not None:
+        parts.append(f"{cost.per_gpu_hour:.2f} {cost.currency}/GPU-h")
+    if cost.per_pflop_hour is not None:
+        parts.append(f"{cost.per_pflop_hour:.2f} {cost.currency}/PFLOP-h (bf16)")
+    return " · ".join(parts)
+
+
+def month_line(cost: Cost, budget: Budget | None) -> str:
+    """A month of such hours, and whether the dearest of them keep the budget; empty for what costs nothing."""
+    if not cost.hourly_max:
+        return ""
+    most = f" · at most {cost.monthly_max:,.0f}" if cost.hourly_max > cost.hourly else ""
+    limits = [("h", cost.hourly_max, budget.hourly), ("month", cost.monthly_max, budget.monthly)] if budget else []
+    held = [
+        f" · budget {limit:,.10g} {cost.currency}/{period} {'ok' if most_of <= limit else 'EXCEEDED'}"
+        for period, most_of, limit in limits
+        if limit is not None
+    ]
+    return f"{cost.monthly:,.0f} {cost.currency} ({HOURS_PER_MONTH} h){most}{''.join(held)}"

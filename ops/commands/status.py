@@ -1,0 +1,65 @@
+"""`gpufleet status`: what each node says of itself, the newest run, and what the cluster costs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from infra import evaluate
+from ops import stack as cluster
+from ops.jobs import runs
+from ops.nodes import ssh
+from ops.project import Project
+
+Document = dict[str, Any]
+
+
+def status(project: Project, stack: str) -> Document:
+    """The document of `--json`. Raises Failure when the stack file is wrong or the stack is not up."""
+    cost = evaluate.decide(cluster.read(project, stack)).cost
+    hourly = None if cost.unknown else cost.hourly
+    now = cluster.discovered(project, stack)
+    newest = runs.newest(project, stack)
+    return {
+        "stack": stack,
+        "cloud": now.told.cloud,
+        "nodes": [state.as_json() for state in (*ssh.states(now.told), *now.others)],
+        "run": newest.as_json() if newest else None,
+        "cost": {
+            "hourly": hourly,
+            "spent": None if hourly is None else round(hourly * hours_up(project, stack), 2),
+            "currency": cost.currency,
+            "unknown": cost.unknown,
+        },
+    }
+
+
+def hours_up(project: Project, stack: str) -> float:
+    """Hours since the stack's first `up`, as that wrote it down."""
+    since = project.since(stack)
+    return (time.time() - float(since.read_text())) / 3600 if since.is_file() else 0.0
+
+
+def text(told: Document) -> str:
+    rows = [(node["name"], f"{node['address']:<16} {node['state']:<12} {node['reason']}") for node in told["nodes"]]
+    rows += [("run", run_line(told["run"]))]
+    rows += [("cost", cost_line(told["cost"]))]
+    return "\n".join(
+        [f"{told['stack']} · {told['cloud']}", *(f"  {name:<12} {value}".rstrip() for name, value in rows)]
+    )
+
+
+def cost_line(cost: Document) -> str:
+    if cost["hourly"] is None:
+        return f"unknown: {cost['unknown']}"
+    return "{hourly:.2f} {currency}/h · {spent:.2f} {currency} since it came up".format(**cost)
+
+
+def run_line(run: Document | None) -> str:
+    if run is None:
+        return "none yet"
+    if run["state"] != "finished":
+        at = f" at step {run['step']} of {run['steps']}" if "step" in run else ""
+        return f"{run['name']} {run['state']}{at}"
+    accuracy = "" if run["accuracy"] is None else f"accuracy {100 * run['accuracy']:.1f} % "
+    return f"{run['name']} finished: {accuracy}in {run['seconds']:.0f} s"

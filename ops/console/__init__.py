@@ -1,0 +1,1 @@
+"""What a person sees: phases of long work, texts and questions at the terminal."""

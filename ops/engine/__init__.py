@@ -1,0 +1,1 @@
+"""The Pulumi engine as a process, and the repair of what killed ones leave."""

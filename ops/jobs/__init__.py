@@ -1,0 +1,1 @@
+"""Runs of training jobs: launchers, rendezvous, records, progress."""

@@ -1,0 +1,1 @@
+"""SSH to nodes: sessions, host keys, the login key."""
