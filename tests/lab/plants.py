@@ -10,7 +10,7 @@ from infra.clouds.local.site import MACHINE_USER
 
 # What root holds: nothing of it may change by what others plant. Modes, owners and contents.
 STATE = """
-import hashlib, json, os, stat, sys
+import contextlib, hashlib, json, os, stat, sys
 def about(path):
     there = os.lstat(path)
     text = os.readlink(path) if stat.S_ISLNK(there.st_mode) else ""
@@ -19,7 +19,12 @@ def about(path):
     return [there.st_mode, there.st_uid, there.st_gid, text]
 paths = [os.path.join(at, name) for top in ("/etc", "/usr", "/root", "/opt") for at, folders, files in os.walk(top)
          for name in (".", *folders, *files)]
-print(json.dumps({path: about(path) for path in paths if "__pycache__" not in path}))
+found = {}
+for path in paths:
+    if "__pycache__" not in path:
+        with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+            found[path] = about(path)
+print(json.dumps(found))
 """
 # In each folder every name that root has ever used there, as one of four things in turn. Root plants, for the login:
 # devices, which a login cannot make by itself, come with a disk that it brings.
