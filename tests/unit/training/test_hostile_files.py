@@ -16,6 +16,7 @@ import pytest
 import torch
 from forked import on_ranks
 from PIL import Image
+from small_checkpoints import tensors
 
 from training import strict
 from training.checkpoint.manifest import Manifest, canonical, seal
@@ -38,18 +39,6 @@ BAD: list[Any] = [
     None, True, -1, 1.5, 2**31, 2**63, 2**200, 10**18, "", "..", "../x", "/etc/passwd", "a/b", "x\x1b[2J", "F32 ",
     [], {}, [0], [2**62, 2**62], [-1], [True], ["500"], [[]], [1] * 10_000, {"bytes": 0}, float("nan"), float("inf"),
 ]  # fmt: skip
-
-
-def tensors(step: int) -> dict[str, torch.Tensor]:
-    return {"w": torch.full((500,), float(step)), "count": torch.tensor(step)}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(tmp_path / "checkpoints")
-    for step in (10, 20):
-        store.save(step, tensors(step), {"world_size": 1, "recipe": {"seed": 1}})
-    return store
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
