@@ -1,4 +1,4 @@
-"""A metadata service and an STS that answer as AWS's do, and only to requests that are signed as botocore signs them."""
+"""A metadata service and an STS as AWS has them, which answer only what is signed as botocore signs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ REGION, TOKEN = "us-east-1", "imds-token"
 NODE_ROLE = {"AccessKeyId": "ASIANODE", "SecretAccessKey": "of the node", "Token": "token of the node"}
 ANSWER = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
 <AccessKeyId>{key}</AccessKeyId><SecretAccessKey>secret of {key}</SecretAccessKey>
-<SessionToken>token of {key}</SessionToken><Expiration>{until}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"""
+<SessionToken>token of {key}</SessionToken><Expiration>{until}</Expiration>
+</Credentials></AssumeRoleResult></AssumeRoleResponse>"""
 REFUSAL = "<ErrorResponse><Error><Code>{}</Code></Error></ErrorResponse>"
 
 

@@ -1,10 +1,10 @@
 """Sessions at AWS: the stack's storage role, taken on with the node's role and narrowed to the places of a grant.
 
-Settings: {"role","region","node","metadata","sts"}: the role's ARN, the region, the node's name, and the addresses of the
-metadata service and of STS. Sources: IAM User Guide, "Create a signed AWS API request" and "Policies and permissions in
-IAM" (session policies: a session may do what its role and its session policy both allow); STS API Reference,
-AssumeRole; EC2 User Guide, "Use the Instance Metadata Service to access instance metadata"; Service Authorization
-Reference, "Actions, resources, and condition keys for Amazon S3".
+Settings: {"role","region","node","metadata","sts"}: the role's ARN, the region, the node's name, and the addresses of
+the metadata service and of STS. Sources: IAM User Guide, "Create a signed AWS API request" and "Session policies" (a
+session may do what its role and its session policy both allow); STS API Reference, AssumeRole; EC2 User Guide, "Use the
+Instance Metadata Service to access instance metadata"; Service Authorization Reference, "Actions, resources, and
+condition keys for Amazon S3".
 """
 
 from __future__ import annotations
