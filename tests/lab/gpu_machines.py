@@ -41,6 +41,7 @@ NETWORK = own_network(SIGN)
 PORT = 8099
 GATEWAY, CIDR = f"{NETWORK}.1", f"{NETWORK}.0/24"
 BOOT_AT_ONCE = 4
+LINE_SECONDS = 900  # for a command line on a machine whose computer has much else to do
 OUTPUT_BYTES = 64 << 20  # of a command line: some print what stands on a whole machine
 HERE = Path(__file__).parent
 UBUNTUS = {"ubuntu2204": ("22.04", "jammy"), "ubuntu2404": ("24.04", "noble")}  # which this computer's own tree plays
@@ -127,7 +128,7 @@ class GpuMachine:
         """What a command line says on the machine as root."""
         told = Handover.model_validate(self.site.handover)
         here = next(node for node in told.nodes if node.name == self.name)
-        answer = ssh.run(told, here, f"sudo sh -c '{line}'", most=OUTPUT_BYTES)
+        answer = ssh.run(told, here, f"sudo sh -c '{line}'", seconds=LINE_SECONDS, most=OUTPUT_BYTES)
         assert fails or answer.returncode == 0, f"{line}: {answer.stderr}{answer.stdout}"
         return (answer.stdout + answer.stderr).strip()
 

@@ -8,18 +8,30 @@ from gpu_machines import GpuMachine
 
 from infra.clouds.local.site import MACHINE_USER
 
-# What root holds: nothing of it may change by what others plant. Modes, owners and contents.
+# What root holds: nothing of it may change by what others plant. Modes, owners and contents. A file whose inode has not
+# changed since the last look (its ctime, which nobody sets) has the contents of then.
 STATE = """
-import hashlib, json, os, stat, sys
+import contextlib, hashlib, json, os, stat, sys
+KNOWN = "/srv/state.json"
+known = json.load(open(KNOWN)) if os.path.exists(KNOWN) else {}
 def about(path):
     there = os.lstat(path)
     text = os.readlink(path) if stat.S_ISLNK(there.st_mode) else ""
     if stat.S_ISREG(there.st_mode):
-        text = hashlib.sha256(open(path, "rb").read()).hexdigest()
+        mark = [there.st_dev, there.st_ino, there.st_size, there.st_ctime_ns]
+        if known.get(path, [None])[0] != mark:
+            known[path] = [mark, hashlib.sha256(open(path, "rb").read()).hexdigest()]
+        text = known[path][1]
     return [there.st_mode, there.st_uid, there.st_gid, text]
 paths = [os.path.join(at, name) for top in ("/etc", "/usr", "/root", "/opt") for at, folders, files in os.walk(top)
          for name in (".", *folders, *files)]
-print(json.dumps({path: about(path) for path in paths if "__pycache__" not in path}))
+found = {}
+for path in paths:
+    if "__pycache__" not in path:
+        with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+            found[path] = about(path)
+json.dump(known, open(KNOWN, "w"))
+print(json.dumps(found))
 """
 # In each folder every name that root has ever used there, as one of four things in turn. Root plants, for the login:
 # devices, which a login cannot make by itself, come with a disk that it brings.

@@ -126,8 +126,9 @@ def running(folder: Path, nodes: int) -> Iterator[Site]:
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd's own folder for its unprivileged child
     key = make_key(folder / "key")
-    addresses = [f"127.0.0.5{i}" for i in range(1, nodes + 1)]
-    hosts = tuple(Host(f"node-{a[-1]}", folder / f"node-{a[-1]}", a, free_port(a)) for a in addresses)
+    names = [f"node-{number}" for number in range(1, nodes + 1)]
+    places = zip(names, addresses(nodes), strict=True)
+    hosts = tuple(Host(name, folder / name, address, free_port(address)) for name, address in places)
     servers = [start(SSHD, host, key) for host in hosts]
     try:
         for host, server in zip(hosts, servers, strict=True):
@@ -142,6 +143,16 @@ def running(folder: Path, nodes: int) -> Iterator[Site]:
 def make_key(path: Path) -> Path:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True)
     return path
+
+
+def addresses(count: int) -> list[str]:
+    """So many addresses on loopback, at most three, which no other process of these tests has: between the look for a
+    free port of one and its use nobody takes it."""
+    process = os.getpid()
+    return [
+        f"127.{2 + (process >> 14) % 60}.{process >> 6 & 255}.{(process & 63) * 4 + number}"
+        for number in range(1, count + 1)
+    ]
 
 
 def free_port(address: str) -> int:

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,46 @@ def test_verify_fails_closed_with_its_reason(site: Site, nodes: tuple[Host, ...]
     reports = [json.loads((site.folder / f"handover.reports/{host.name}.json").read_text()) for host in nodes]
     assert reports == [{"node": told, **host.ready} for told, host in zip(broken["nodes"], nodes, strict=True)]
     assert [report["ready"] for report in reports] == [False, False]
+
+
+# An interpreter that says nonsense on the first node, in the place of the program that looks whether a node is at work,
+# or of the one that measures; the figures of the other node are these.
+FIGURES = {"ranks": 2, "gb_per_s": 1.0, "moved_mb": 2.0, "must_move_mb": 1.0, "over": "lo"}
+LIAR = """#!/bin/sh
+case $HOME in */node-1/home) said=nonsense ;; *) said='{figures}' ;; esac
+if [ "$1" = - ]; then
+  echo "$said"
+elif [ "$1" = -I ]; then
+  given=$(cat)
+  case $said$given in nonsense*look.py*) echo "$said" ;; *) printf "%s" "$given" | exec {python} "$@" ;; esac
+else
+  exec {python} "$@"
+fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("lies", "reason"),
+    [("look", "this node does not say whether it is at work"), ("measure", "this node does not say what it measured")],
+)
+def test_a_node_that_answers_no_json_fails_alone_in_an_all_reduce(
+    site: Site, nodes: tuple[Host, ...], tmp_path: Path, lies: str, reason: str
+) -> None:
+    liar = tmp_path / "python"
+    liar.write_text(LIAR.format(python=sys.executable, figures=json.dumps(FIGURES)))
+    liar.chmod(0o755)
+    python = {"ansible_python_interpreter": str(liar)} if lies == "look" else {}
+    environment = {"python": str(liar) if lies == "measure" else sys.executable, "shared": True}
+    told = changed_handover(site, environment=environment)
+    port = free_port(nodes[1].address)
+
+    played = site.play("verify.yml", handover=told, all_reduce_wanted=True, all_reduce_port=port, **python)
+
+    assert played.code != 0
+    seen = [{check["name"]: check["detail"] for check in host.ready["checks"]}["all_reduce"] for host in nodes]
+    assert reason in seen[0], played.output
+    assert seen[1].startswith("1 rank" if lies == "look" else "2 ranks"), played.output
+    assert [host.ready["ready"] for host in nodes] == [False, True]
 
 
 @pytest.mark.drill

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, mo
 
     assert "sends an unreadable report: no whole answer within 15 s" in first
     assert second.split()[2:] == ["ready"]
-    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # ends the reader that waits there on the node
+    with suppress(OSError):  # on a slow computer none has come yet
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # ends the reader that waits there on the node
 
 
 def test_a_lying_launcher_is_followed_to_its_end(cluster: Handover, tmp_path: Path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import lone_machine
 import pytest
-from ssh_hosts import Site, make_package
+from gpu_machines import LINE_SECONDS
+from ssh_hosts import Site
 
-from infra.clouds.local import base, machine, sweep
-from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
+from infra.clouds.local.site import MACHINE_UID, MACHINE_USER
 from infra.handover import Handover
 from ops.commands import train
 from ops.errors import Failure
@@ -21,7 +22,6 @@ from ops.jobs import rendezvous
 from ops.jobs.runs import Run
 from ops.nodes import ssh
 
-ADDRESS, GATEWAY, CIDR = "10.213.50.11", "10.213.50.1", "10.213.50.0/24"
 JOB = "gpufleet-job"
 OLD_RUN = "/data/runs/old-1/checkpoints/step-5"
 
@@ -29,17 +29,7 @@ OLD_RUN = "/data/runs/old-1/checkpoints/step-5"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A machine as an earlier version left it: jobs ran as the operator, who owns their folders."""
-    folder = tmp_path_factory.mktemp("j")
-    if lacking := machine.problems(folder, 1):
-        pytest.skip(lacking[0])
-    environment = Path(sys.executable).parents[1]
-    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(), "environment": str(environment)}
-    spec = NodeSpec(
-        site=folder, name="box-1", address=ADDRESS, port=22, public_keys=(), storage={"data": "/data"}, machine=ground
-    )
-    try:
-        machine.create(spec)
-        site = Site(folder, (), handover(spec), make_package(folder / "training"))
+    with lone_machine.running(tmp_path_factory.mktemp("j")) as site:
         root_says(
             site,
             f"install -d -o {MACHINE_USER} -g {MACHINE_USER} /var/lib/gpufleet /var/lib/gpufleet/jobs",
@@ -52,41 +42,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             f"ln /data/secret {OLD_RUN}/hard",
         )
         yield site
-    finally:
-        sweep.remove(folder)
-
-
-def handover(spec: NodeSpec) -> dict[str, object]:
-    node = {
-        "name": "box-1",
-        "group": "box",
-        "address": ADDRESS,
-        "port": 22,
-        "host_key": spec.host_key,
-        "prefix": "/",
-    }
-    access = {
-        "user": MACHINE_USER,
-        "key_file": str(spec.site / "key"),
-        "known_hosts_file": str(spec.site / "known_hosts"),
-    }
-    return {
-        "version": 1,
-        "stack": "boxes",
-        "cloud": "local",
-        "region": None,
-        "access": access,
-        "nodes": [node],
-        "groups": [{"name": "box", "count": 1, "gpu": None, "gpus_per_node": 0, "fabric": "none"}],
-        "storage": [{"name": "data", "path": "/data"}],
-        "store": {"host": "control", "address": GATEWAY},
-        "environment": {"python": sys.executable, "shared": True},
-    }
 
 
 def ran(site: Site, line: str, given: str = "") -> subprocess.CompletedProcess[str]:
     told = Handover.model_validate(site.handover)
-    return ssh.run(told, told.nodes[0], line, given)
+    return ssh.run(told, told.nodes[0], line, given, seconds=LINE_SECONDS)
 
 
 def root_says(site: Site, *lines: str) -> str:
@@ -271,4 +231,4 @@ def test_hiding_outlives_a_reboot(configured: Site) -> None:
 
 def machine_is_back(told: Handover, before: str) -> None:
     while ssh.run(told, told.nodes[0], "cat /proc/sys/kernel/random/boot_id").stdout in ("", before):
-        os.sched_yield()
+        time.sleep(0.2)

@@ -3,64 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import apt_repository
+import lone_machine
 import pytest
-from ssh_hosts import Site, make_lock, make_package
+from ssh_hosts import Site, make_lock
 
-from infra.clouds.local import base, machine, sweep
-from infra.clouds.local.site import MACHINE_USER, NodeSpec
 from infra.handover import Handover
 from ops.nodes import ssh
 
 pytestmark = pytest.mark.drill
 
-ADDRESS, GATEWAY, CIDR = "10.213.51.11", "10.213.51.1", "10.213.51.0/24"
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("m")
-    if lacking := machine.problems(folder, 1):
-        pytest.skip(lacking[0])
-    environment = Path(sys.executable).parents[1]
-    ground = {"cidr": CIDR, "gateway": GATEWAY, "base": base.name(), "environment": str(environment)}
-    spec = NodeSpec(
-        site=folder, name="box-1", address=ADDRESS, port=22, public_keys=(), storage={"data": "/data"}, machine=ground
-    )
-    try:
-        machine.create(spec)
-        node = {
-            "name": "box-1",
-            "group": "box",
-            "address": ADDRESS,
-            "port": 22,
-            "host_key": spec.host_key,
-            "prefix": "/",
-        }
-        access = {
-            "user": MACHINE_USER,
-            "key_file": str(folder / "key"),
-            "known_hosts_file": str(folder / "known_hosts"),
-        }
-        handover = {
-            "version": 1,
-            "stack": "boxes",
-            "cloud": "local",
-            "region": None,
-            "access": access,
-            "nodes": [node],
-            "groups": [{"name": "box", "count": 1, "gpu": None, "gpus_per_node": 0, "fabric": "none"}],
-            "storage": [{"name": "data", "path": "/data"}],
-            "store": {"host": "control", "address": GATEWAY},
-            "environment": {"python": sys.executable, "shared": True},
-        }
-        yield Site(folder, (), handover, make_package(folder / "training"))
-    finally:
-        sweep.remove(folder)
+    with lone_machine.running(tmp_path_factory.mktemp("m")) as site:
+        yield site
 
 
 def said(site: Site, line: str) -> str:
@@ -72,7 +32,7 @@ def said(site: Site, line: str) -> str:
 
 def system(site: Site) -> Path:
     """The machine's own root folder."""
-    return site.folder / "nodes/box-1/disk/root"
+    return site.folder / "nodes" / lone_machine.NAME / "disk/root"
 
 
 def test_a_distribution_that_no_role_knows_is_refused_in_one_line_and_left_alone(site: Site) -> None:

@@ -9,12 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from ssh_hosts import addresses, free_port
 
 from infra.clouds.local import process, sweep
 from infra.clouds.local.site import NodeSpec
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))
 
+ADDRESS = addresses(1)[0]
 STRANGERS = 200
 GARBAGE = (b"", b"SSH-2.0-stranger\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 4096)
 
@@ -24,8 +26,8 @@ def node(tmp_path: Path) -> Iterator[NodeSpec]:
     spec = NodeSpec(
         site=tmp_path / "site",
         name="node-1",
-        address="127.77.0.11",
-        port=free_port("127.77.0.11"),
+        address=ADDRESS,
+        port=free_port(ADDRESS),
         public_keys=(),
         storage={},
         machine=None,
@@ -33,11 +35,6 @@ def node(tmp_path: Path) -> Iterator[NodeSpec]:
     process.create(spec)
     yield spec
     sweep.remove_node(spec.site, spec.name)
-
-
-def free_port(address: str) -> int:
-    with socket.create_server((address, 0)) as server:
-        return server.getsockname()[1]
 
 
 def login(node: NodeSpec) -> subprocess.CompletedProcess[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import plants
 import pytest
-from gpu_machines import Boot, GpuMachine, Hardware
+from gpu_machines import LINE_SECONDS, Boot, GpuMachine, Hardware
 from ssh_hosts import Played, make_key
 
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER
@@ -21,6 +22,7 @@ METADATA = ("169.254.169.254", "100.100.100.200", "fd00:ec2::254")
 LOGINS = ("root", "ada", MACHINE_USER, "nobody")
 SUBUID = "100500"  # what a tenant may be in a user namespace of its own
 ATTEMPTS = 200
+AT_ONCE = 4
 # Answers on loopback, as a login; and counts how often a login is answered at a port, of so many times.
 SERVE = """
 import socket
@@ -62,25 +64,26 @@ def tenant(name: str, uid: int, *keys: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("keys")
-    return {name: make_key(folder / name) for name in ("ada", "ben", "old")}
+    return {name: make_key(folder / name) for name in ("ada", "ben", "cat", "old")}
 
 
 @pytest.fixture(scope="module")
 def node(boot: Boot, keys: dict[str, Path]) -> Iterator[GpuMachine]:
-    """A machine with the tenants ada and ben, where ada may log in with an old key, too."""
+    """A machine with the tenants ada, ben and cat, where ada may log in with an old key, too."""
     with boot(HEAD) as (found,):
         addresses = " && ".join(f"ip address add {address} dev lo" for address in METADATA)
         found.run(f"{addresses} && systemd-run --quiet python3 -m http.server 80 --bind ::")
         ada, ben = tenant("ada", 2001, keys["ada"], keys["old"]), tenant("ben", 2002, keys["ben"])
-        played = found.play(tenants_wanted=[ada, ben])
+        played = found.play(tenants_wanted=[ada, ben, tenant("cat", 2003, keys["cat"])])
         assert played.code == 0, played.output
         yield found
 
 
 @pytest.fixture(scope="module")
 def without_old(node: GpuMachine, keys: dict[str, Path]) -> tuple[int, list[str], Played]:
-    """The old key is listed no longer, and ada has planted ways out wherever a login may: how many things stood there,
-    what of root's has changed, and how the run went."""
+    """The old key and cat are listed no longer, and ada has planted ways out wherever a login may: how many things
+    stood there, what of root's has changed, and how the run went."""
+    assert logs_in(node, "cat", keys["cat"])
     before = plants.state(node)
     planted = plants.plant(node, "ada", plants.writable(node, "ada", MACHINE_USER))
     played = node.play(tenants_wanted=[tenant("ada", 2001, keys["ada"]), tenant("ben", 2002, keys["ben"])])
@@ -94,11 +97,13 @@ def logs_in(node: GpuMachine, login: str, key: Path) -> bool:
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
-def as_login(node: GpuMachine, login: str, program: str, *arguments: object) -> list[str]:
-    """What a program prints, a line each."""
+def as_logins(node: GpuMachine, program: str, *calls: tuple[object, ...]) -> list[list[str]]:
+    """What a program prints, a line each, for each call side by side: of a login, with arguments."""
     (node.root / "srv/program.py").write_text(program)
-    line = f"setpriv --reuid {login} --clear-groups python3 /srv/program.py {' '.join(map(str, arguments))}"
-    return node.run(line).splitlines()
+    lines = [f"setpriv --reuid {login} --clear-groups python3 /srv/program.py" for login, *_ in calls]
+    lines = [f"{line} {' '.join(map(str, arguments))}" for line, (_, *arguments) in zip(lines, calls, strict=True)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [said.splitlines() for said in pool.map(node.run, lines)]
 
 
 def served_by(node: GpuMachine, login: str) -> int:
@@ -113,7 +118,7 @@ def test_what_a_tenant_plants_leads_root_nowhere(without_old: tuple[int, list[st
     planted, changed, played = without_old
 
     assert planted > 100
-    assert changed == ["/etc/gpufleet/keys.d/ada"]
+    assert changed == ["/etc/gpufleet/keys.d/ada", "/etc/gpufleet/keys.d/cat"]
     assert played.code == 0, played.output
 
 
@@ -130,21 +135,29 @@ def test_a_tenant_logs_in_with_the_keys_that_are_listed_and_no_others(
     assert [pair for pair, is_in in seen.items() if is_in] == [("ada", "ada"), ("ben", "ben")]
 
 
-def test_the_metadata_service_answers_root_and_no_login(node: GpuMachine) -> None:
-    seen = {login: as_login(node, login, REACH, *METADATA) for login in LOGINS}
+def test_a_tenant_who_is_listed_no_longer_is_out(
+    node: GpuMachine, keys: dict[str, Path], without_old: tuple[int, list[str], Played]
+) -> None:
+    assert (logs_in(node, "cat", keys["cat"]), logs_in(node, "ada", keys["ada"])) == (False, True)
 
-    assert seen == {login: list(METADATA) if login == "root" else [] for login in LOGINS}
+
+def test_the_metadata_service_answers_root_and_no_login(node: GpuMachine) -> None:
+    seen = as_logins(node, REACH, *((login, *METADATA) for login in LOGINS))
+
+    assert seen == [list(METADATA) if login == "root" else [] for login in LOGINS]
 
 
 def test_no_tenant_reaches_the_loopback_of_another_login(node: GpuMachine) -> None:
     ports = {login: served_by(node, login) for login in ("ada", "ben", MACHINE_USER, "root")}
 
-    strangers = {login: as_login(node, login, FETCH, ports["ben"], ATTEMPTS, 0.02) for login in ("ada", MACHINE_USER)}
-    once = {(a, b): as_login(node, a, FETCH, ports[b], 1, 1) for a in ("ada", "root", SUBUID) for b in ports}
-
-    assert strangers == {"ada": ["0"], MACHINE_USER: ["0"]}
     closed = [("ada", "ben"), ("ada", MACHINE_USER), *((SUBUID, b) for b in ("ada", "ben", MACHINE_USER))]
-    assert [pair for pair, fetched in once.items() if fetched == ["0"]] == closed
+    once = [(a, b) for a in ("ada", "root", SUBUID) for b in ports]
+
+    strangers = as_logins(node, FETCH, *((login, ports["ben"], ATTEMPTS, 0.02) for login in ("ada", MACHINE_USER)))
+    fetched = as_logins(node, FETCH, *((a, ports[b], 1, 1 if (a, b) in closed else LINE_SECONDS) for a, b in once))
+
+    assert strangers == [["0"], ["0"]]
+    assert [pair for pair, count in zip(once, fetched, strict=True) if count == ["0"]] == closed
 
 
 def test_the_packet_filters_are_loaded_at_a_boot(node: GpuMachine) -> None:
@@ -176,13 +189,6 @@ def test_tenants_that_are_somebody_else_are_refused_in_a_line_each(node: GpuMach
     for number, reason in enumerate(others.values()):
         assert f"tenants_wanted[{number}].{reason}" in refused.output
     assert plants.changed(before, plants.state(node)) == []
-
-
-def test_a_tenant_who_is_listed_no_longer_is_out(node: GpuMachine, keys: dict[str, Path]) -> None:
-    gone = node.play(tenants_wanted=[tenant("ada", 2001, keys["ada"])])
-
-    assert gone.code == 0, gone.output
-    assert (logs_in(node, "ben", keys["ben"]), logs_in(node, "ada", keys["ada"])) == (False, True)
 
 
 def test_a_run_that_names_no_tenants_leaves_them_as_they_are(node: GpuMachine, keys: dict[str, Path]) -> None:

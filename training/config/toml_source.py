@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from types import NoneType, UnionType
@@ -162,7 +163,7 @@ def fill(kind: type[T], table: object, source: Source, key: str = "") -> T | Non
     if not isinstance(table, dict):
         source.complain(key, "must be a table")
         return None
-    hints = get_type_hints(kind, include_extras=True)
+    hints = hints_of(kind)
     known = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
     before = len(source.problems)
     for name in table.keys() - known.keys():
@@ -180,6 +181,12 @@ def fill(kind: type[T], table: object, source: Source, key: str = "") -> T | Non
     for name, message in getattr(built, "rules", tuple)():
         source.complain(f"{key}.{name}".lstrip("."), message)
     return built if len(source.problems) == before else None
+
+
+@cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields. To work them out takes most of the time in which a job is read."""
+    return get_type_hints(kind, include_extras=True)
 
 
 def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
@@ -245,7 +252,7 @@ def tagged(options: list[Any], value: Any, source: Source, key: str) -> Any:
 
 def kinds_of(option: Any) -> Iterator[str]:
     """The values of `kind` that name this dataclass."""
-    yield from get_args(get_type_hints(option)["kind"])
+    yield from get_args(hints_of(option)["kind"])
 
 
 def choices(hint: Any) -> str:

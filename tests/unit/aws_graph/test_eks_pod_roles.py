@@ -78,7 +78,7 @@ def with_tenant(text: str) -> str:
     return text.replace("  api_from: [8.8.8.0/24]\n", f"  api_from: [8.8.8.0/24]\n{tenant}")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tenants(root: Path) -> Graph:
     """A cluster of EKS with a tenant."""
     return render(planned(root, with_tenant(EKS)), root)

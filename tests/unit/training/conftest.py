@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from forked import get_ready_to_fork, on_ranks, small_job
+from small_checkpoints import two_checkpoints
 
 from training.checkpoint import remote
 from training.checkpoint.store import Store
@@ -33,6 +34,12 @@ def small(tmp_path: Path) -> Callable[..., Job]:
         return small_job(tmp_path, out, *overrides)
 
     return make
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """With checkpoints of the steps 10 and 20."""
+    return two_checkpoints(tmp_path / "checkpoints")
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """Somebody who has no part in a job, and knows every protocol that it speaks.
 
-    python stranger.py UID MARKER ADDRESS:PORT…
+    python stranger.py UID MARKER
 
-Connects 200 times to the addresses in turn, as that login, says something else each time, and holds on to what it was
-given until standard input closes. Its pickles, where a process of the job loads one, make the file MARKER. Prints how
-many connections were made, and how many brought an answer beyond a store's first line.
+Waits for a line of ADDRESS:PORT…, connects 200 times to them in turn, as that login, and prints `connecting`. Then it
+says something else to each, and holds on to what it was given until standard input closes. Its pickles, where a process
+of the job loads one, make the file MARKER. Prints how many connections were made, and how many brought an answer beyond
+a store's first line.
 """
 
 from __future__ import annotations
@@ -65,18 +66,19 @@ def sayings(marker: str) -> Iterator[bytes]:
         yield b"GET / HTTP/1.1\r\nHost: store\r\n\r\n"
 
 
-def main(login: int, marker: str, addresses: list[str]) -> None:
+def main(login: int, marker: str) -> None:
     if os.getuid() != login:
         os.setgroups([])
         os.setgid(login)
         os.setuid(login)
     trying: dict[socket.socket, bytes] = {}
-    for address, said in islice(zip(cycle(addresses), sayings(marker)), ATTEMPTS):
+    for address, said in islice(zip(cycle(sys.stdin.readline().split()), sayings(marker)), ATTEMPTS):
         host, _, port = address.rpartition(":")
         connection = socket.socket()
         connection.setblocking(False)
         connection.connect_ex((host, int(port)))
         trying[connection] = said
+    print("connecting", flush=True)
     made, end = 0, time.monotonic() + CONNECT_SECONDS
     answers = dict.fromkeys(trying, 0)
     while (left := end - time.monotonic()) > 0:
@@ -103,4 +105,4 @@ def main(login: int, marker: str, addresses: list[str]) -> None:
 
 answered: list[int] = []
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(int(sys.argv[1]), sys.argv[2])

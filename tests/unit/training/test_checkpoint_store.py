@@ -14,24 +14,13 @@ from typing import Any
 
 import pytest
 import torch
+from small_checkpoints import ABOUT, tensors
 
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.direct_io import BLOCK_BYTES
 from training.checkpoint.manifest import Damaged, read, read_manifest
 from training.checkpoint.safetensors_file import NotTensors, Written, decode
 from training.checkpoint.store import Store
-
-
-def tensors(step: int) -> dict[str, torch.Tensor]:
-    return {"w": torch.full((500,), float(step)), "count": torch.tensor(step)}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(tmp_path / "checkpoints")
-    for step in (10, 20):
-        store.save(step, tensors(step), {"world_size": 1})
-    return store
 
 
 def newest_step(store: Store) -> int:
@@ -44,7 +33,7 @@ def newest_step(store: Store) -> int:
 def test_a_checkpoint_comes_back_as_it_was_saved(store: Store):
     found = read(store.root / "step-00000020")
 
-    assert (found.step, found.about) == (20, {"world_size": 1})
+    assert (found.step, found.about) == (20, ABOUT)
     assert all(torch.equal(found.tensors()[name], tensor) for name, tensor in tensors(20).items())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from small_checkpoints import tensors
 
 from training.checkpoint.manifest import canonical, seal
 from training.checkpoint.store import Store
@@ -16,10 +16,6 @@ from training.config.job import JobError
 from training.loop import train
 
 KEY = b"0123456789abcdef" * 4
-
-
-def tensors(step: int) -> dict[str, torch.Tensor]:
-    return {"w": torch.full((500,), float(step)), "count": torch.tensor(step)}
 
 
 def test_with_a_key_only_what_it_signed_counts(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from training.elastic.rendezvous.key import new_key
 from training.elastic.rendezvous.server import guarded, way_to
 
 KEY = new_key().encode()
+SECONDS = 120  # for an answer that comes, however slow the computer is
 PLACE = "gpufleet.rendezvous.run"
 
 
@@ -51,7 +52,7 @@ def gate(hidden: HiddenStore) -> Iterator[Door]:
 
 
 def client(port: int) -> TCPStore:
-    return TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=20))
+    return TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=SECONDS))
 
 
 def test_a_launcher_with_the_key_reaches_the_store(hidden: HiddenStore, gate: Door) -> None:
@@ -99,7 +100,7 @@ def test_a_false_store_is_found_out() -> None:
 
 
 def test_the_store_reads_no_more_than_a_line_of_a_stranger(gate: Door) -> None:
-    with socket.create_connection(("127.0.0.1", gate.port), 10) as stranger:
+    with socket.create_connection(("127.0.0.1", gate.port), SECONDS) as stranger:
         stranger.recv(4096)
         stranger.sendall(b"x" * (2 * handshake.HEX + 2) + b"y" * 10)
         with pytest.raises(ConnectionResetError):  # closed with bytes unread
@@ -107,7 +108,7 @@ def test_the_store_reads_no_more_than_a_line_of_a_stranger(gate: Door) -> None:
 
 
 def test_those_who_say_nothing_keep_nobody_out(hidden: HiddenStore, gate: Door) -> None:
-    silent = [socket.create_connection(("127.0.0.1", gate.port), 10) for _ in range(WAITING + 50)]
+    silent = [socket.create_connection(("127.0.0.1", gate.port), SECONDS) for _ in range(WAITING + 50)]
 
     way = way_to(Endpoint("127.0.0.1", gate.port), KEY)
 
@@ -119,15 +120,15 @@ def test_those_who_say_nothing_keep_nobody_out(hidden: HiddenStore, gate: Door) 
 
 def test_the_time_to_say_something_ends(monkeypatch: pytest.MonkeyPatch, gate: Door) -> None:
     monkeypatch.setattr(handshake, "SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", gate.port), 10) as silent:
+    with socket.create_connection(("127.0.0.1", gate.port), SECONDS) as silent:
         assert silent.recv(4096).startswith(handshake.HELLO)
         assert silent.recv(4096) == b""
 
 
 @pytest.mark.parametrize("login", [pytest.param(65534, marks=pytest.mark.skipif(os.geteuid() != 0, reason="root"))])
 def test_the_door_on_this_computer_opens_for_one_login_alone(hidden: HiddenStore, login: int) -> None:
-    assert heard(hidden.port, os.getuid()) == "nothing"  # let in: the store waits for more
-    assert heard(hidden.port, login) == "the end"
+    assert heard(hidden.port, os.getuid(), 0.5) == "nothing"  # let in: the store waits for more
+    assert heard(hidden.port, login, SECONDS) == "the end"
 
 
 def test_a_connection_that_its_process_has_left_is_nobodys() -> None:
@@ -148,7 +149,7 @@ def test_a_login_without_privileges_serves_a_store() -> None:
     if (child := os.fork()) == 0:
         os.setgroups([])
         os.setuid(65534)
-        signal.alarm(30)
+        signal.alarm(SECONDS)
         served = HiddenStore().store
         served.set("key", "value")
         os._exit(0 if served.get("key") == b"value" else 3)
@@ -156,15 +157,15 @@ def test_a_login_without_privileges_serves_a_store() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def heard(port: int, login: int) -> str:
-    """What a process of this login hears in half a second after half a word of TCPStore's protocol."""
+def heard(port: int, login: int, seconds: float) -> str:
+    """What a process of this login hears in so many seconds after half a word of TCPStore's protocol."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         os.setgroups([])
         os.setuid(login)
         try:
-            with socket.create_connection(("127.0.0.1", port), 5) as connection:
-                connection.settimeout(0.5)
+            with socket.create_connection(("127.0.0.1", port), SECONDS) as connection:
+                connection.settimeout(seconds)
                 connection.sendall(b"\0")
                 said = "an answer" if connection.recv(1) else "the end"
         except TimeoutError:

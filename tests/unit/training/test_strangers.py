@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from stranger import ATTEMPTS
 from training.config.job import load
 from training.loop import train
 
-STEPS = 200
+STEPS = 300
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another login")
 
@@ -34,13 +35,16 @@ def marker(tmp_path: Path) -> Path:
     return tmp_path / "was here"
 
 
-def digest_of_undisturbed(launch: Launchers) -> str | None:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of a run that nobody has come near."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    try:
-        return train(load(launch.job("undisturbed", STEPS), [])).digest
-    finally:
-        torch.set_num_threads(threads)
+    with launchers(tmp_path_factory.mktemp("undisturbed")) as starting:
+        digest = train(load(starting.job("undisturbed", STEPS), [])).digest
+    torch.set_num_threads(threads)
+    assert digest is not None
+    return digest
 
 
 def listening(process: int) -> list[str]:
@@ -63,16 +67,39 @@ def listening(process: int) -> list[str]:
 
 
 @contextmanager
-def strangers(marker: Path, addresses: Sequence[str], login: int, before: Sequence[str] = ()) -> Iterator[list[int]]:
-    """200 attempts, what they got held open meanwhile: how many were connected, and how many got an answer."""
-    script = Path(__file__).with_name("stranger.py")
-    command = [*before, sys.executable, str(script), str(login), str(marker), *addresses]
+def strangers(marker: Path, login: int, before: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
+    """Somebody who waits to be told where to connect 200 times, and holds what that gives until the end."""
+    command = [*before, sys.executable, str(Path(__file__).with_name("stranger.py")), str(login), str(marker)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield [int(word) for word in process.stdout.readline().split()]
+        yield process
 
 
-def goes_through(job: Launched, undisturbed: str | None, marker: Path) -> None:
+def met(
+    stranger: subprocess.Popen[str], job: Launched, *others: int, without: str = "nowhere"
+) -> tuple[list[str], int, int]:
+    """Where the job listens, how many attempts of the stranger there were connected, and how many got an answer.
+
+    The ranks stand still from the job's first step until the stranger connects: it would come too late to a fast job.
+    others: processes that belong to the job, too. without: how addresses begin that the stranger does not reach.
+    """
+    assert stranger.stdin is not None
+    assert stranger.stdout is not None
+    job.until(job.steps)
+    ranks = job.ranks()
+    for rank in ranks:
+        os.kill(rank, signal.SIGSTOP)
+    everywhere = [at for process in (*others, job.process.pid, *ranks) for at in listening(process)]
+    reached = [at for at in everywhere if not at.startswith(without)]
+    stranger.stdin.write(" ".join(reached) + "\n")
+    stranger.stdin.flush()
+    assert stranger.stdout.readline() == "connecting\n"
+    for rank in ranks:
+        os.kill(rank, signal.SIGCONT)
+    made, answered = map(int, stranger.stdout.readline().split())
+    return reached, made, answered
+
+
+def goes_through(job: Launched, undisturbed: str, marker: Path) -> None:
     code, said = job.end()
     assert not marker.exists()
     assert (code, said) == (0, "")
@@ -81,13 +108,13 @@ def goes_through(job: Launched, undisturbed: str | None, marker: Path) -> None:
 
 
 @as_root
-def test_no_login_on_the_computer_gets_into_a_job_or_in_its_way(launch: Launchers, marker: Path) -> None:
-    undisturbed = digest_of_undisturbed(launch)
-    job = launch("--nproc", "2", steps=STEPS, OMP_NUM_THREADS="1")
-    job.until(job.steps)
+def test_no_login_on_the_computer_gets_into_a_job_or_in_its_way(
+    launch: Launchers, undisturbed: str, marker: Path
+) -> None:
+    with strangers(marker, NOBODY) as stranger:
+        job = launch("--nproc", "2", steps=STEPS, OMP_NUM_THREADS="1")
 
-    everywhere = [at for process in (job.process.pid, *job.ranks()) for at in listening(process)]
-    with strangers(marker, everywhere, NOBODY) as (made, answered):
+        everywhere, made, answered = met(stranger, job)
         goes_through(job, undisturbed, marker)
 
     print(f"strangers on loopback: {made} of {ATTEMPTS} connected, {answered} got an answer")
@@ -97,21 +124,13 @@ def test_no_login_on_the_computer_gets_into_a_job_or_in_its_way(launch: Launcher
 
 
 @as_root
-def test_nobody_on_the_network_gets_into_a_job_or_in_its_way(launch: Launchers, marker: Path) -> None:
-    undisturbed = digest_of_undisturbed(launch)
-    with network("10.213.7.1", "10.213.7.2") as there:
-        server, where = launch.store("10.213.7.1")
+def test_nobody_on_the_network_gets_into_a_job_or_in_its_way(launch: Launchers, undisturbed: str, marker: Path) -> None:
+    with network() as (here, there), strangers(marker, 0, there) as stranger:
+        server, where = launch.store(here)
         job = launch("--nproc", "2", "--store", where, steps=STEPS, OMP_NUM_THREADS="1")
-        job.until(job.steps)
 
-        everywhere = [
-            at
-            for process in (server.pid, job.process.pid, *job.ranks())
-            for at in listening(process)
-            if not at.startswith("127.")
-        ]
-        with strangers(marker, everywhere, 0, there) as (made, answered):
-            goes_through(job, undisturbed, marker)
+        everywhere, made, answered = met(stranger, job, server.pid, without="127.")
+        goes_through(job, undisturbed, marker)
 
     print(f"strangers on the network: {made} of {ATTEMPTS} connected, {answered} got an answer")
     assert len(everywhere) >= 3
@@ -120,8 +139,11 @@ def test_nobody_on_the_network_gets_into_a_job_or_in_its_way(launch: Launchers, 
 
 
 @contextmanager
-def network(here: str, there: str) -> Iterator[list[str]]:
-    """A second computer, as far as addresses go: what to put before a command that runs there."""
+def network() -> Iterator[tuple[str, list[str]]]:
+    """A second computer, as far as addresses go: this one's address for it, and what to put before a command that runs
+    there."""
+    around = f"10.212.{os.getpid() >> 6 & 255}.{{}}"  # another process of these tests has other addresses
+    here, there = (around.format((os.getpid() & 63) * 4 + number) for number in (1, 2))
     name = f"gpufleet-{os.getpid()}"
     link = [f"gf{os.getpid()}a", f"gf{os.getpid()}b"]
     inside = ["ip", "netns", "exec", name]
@@ -135,6 +157,6 @@ def network(here: str, there: str) -> Iterator[list[str]]:
             [*inside, "ip", "link", "set", link[1], "up"],
         ):
             subprocess.run(command, check=True)
-        yield inside
+        yield here, inside
     finally:
         subprocess.run(["ip", "netns", "delete", name], check=True)

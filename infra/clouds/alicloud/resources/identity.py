@@ -84,5 +84,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
             return Output.concat("acs:oss:*:*:", args.buckets[resource.name], f"/{resource.prefix}*")
         case "key":
             return args.key_arn
+        case "storage-role":
+            raise ValueError("nodes of Alibaba Cloud take on no storage role")
         case "interfaces" | "anything":
             return "*"
