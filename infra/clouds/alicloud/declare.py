@@ -18,13 +18,14 @@ from infra.clouds.alicloud.bundle import Bundle, BundleArgs
 from infra.clouds.alicloud.encryption import Encryption, EncryptionArgs
 from infra.clouds.alicloud.events import Events, EventsArgs
 from infra.clouds.alicloud.flow_log import FlowLog, FlowLogArgs
-from infra.clouds.alicloud.identity import Identity, IdentityArgs
+from infra.clouds.alicloud.identity import Identity, IdentityArgs, assumed_by
 from infra.clouds.alicloud.launch import LaunchArgs, base64_of
 from infra.clouds.alicloud.network import Network, NetworkArgs
 from infra.clouds.alicloud.node_group import NodeGroup, NodeGroupArgs
 from infra.clouds.alicloud.user_data import Boot, user_data
 from infra.clouds.tags import ENTRANCE, named
 from infra.plan.alicloud import AckPlan, AlicloudGroupPlan, AlicloudPlan
+from infra.plan.alicloud.permissions import nodes_role
 
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
@@ -78,7 +79,11 @@ class Cluster(ComponentResource):
         mine, plan = ResourceOptions(parent=self), self._plan
         self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=kept), mine)
         may = IdentityArgs(
-            plan=plan.permissions or (), stack=plan.stack, buckets=self._buckets, key_arn=self._key.key_arn
+            plan=plan.permissions or (),
+            role=nodes_role(plan.stack),
+            trust=assumed_by("ecs.aliyuncs.com"),
+            buckets=self._buckets,
+            key_arn=self._key.key_arn,
         )
         self._identity = Identity("nodes", may, mine)
         groups = {group.name: self._node_group(group) for group in plan.groups}
@@ -94,7 +99,10 @@ class Cluster(ComponentResource):
             vswitches=self._network.vswitches,
             group_id=group_id,
             key_id=self._key.key_id,
+            key_arn=self._key.key_arn,
             key_name=self._access.key_name,
+            buckets=self._buckets,
+            stack=self._plan.stack,
             tags=self._plan.tags,
         )
         Ack("kubernetes", args, ResourceOptions(parent=self))

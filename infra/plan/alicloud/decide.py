@@ -51,7 +51,7 @@ def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
         bundle=_retention(removable=True) if machines else None,
         key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
         permissions=permissions(storage) if machines else None,
-        ack=ack_plan(stack, asked, groups, network),
+        ack=ack_plan(stack, asked, groups, network, storage),
         store=store_plan(groups) if machines else None,
         interruption=InterruptionPlan(
             events=(*((INTERRUPTION,) if any(group.market.kind == "spot" for group in groups) else ()), STATES),

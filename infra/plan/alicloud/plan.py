@@ -204,7 +204,8 @@ class AckPlan:
     """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
 
     service_cidr: of its services, outside the VPC. Its API has no address of the internet. tenant: whose objects are
-    put into the cluster, None for nobody's.
+    put into the cluster, None for nobody's. tenant_permissions: of the RAM role that the tenant's pods take on, empty
+    where they need none.
     """
 
     name: str
@@ -214,6 +215,7 @@ class AckPlan:
     vswitches: tuple[str, ...]
     addons: tuple[AddonPlan, ...]
     tenant: TenantPlan | None
+    tenant_permissions: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
