@@ -23,6 +23,7 @@ SERVICE, SECRET, POLICY = (
     "kubernetes:core/v1:Service", "kubernetes:core/v1:Secret", "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 )  # fmt: skip
 RELEASE = "kubernetes:helm.sh/v3:Release"
+NIC_POLICY = "kubernetes:mellanox.com/v1alpha1:NicClusterPolicy"
 LEVELS = ("baseline", "restricted")
 EVERYBODY = ("system:anonymous", "system:unauthenticated", "system:authenticated")
 HARMLESS = ("NET_BIND_SERVICE",)
@@ -102,6 +103,14 @@ def image_is_pinned(resource: Resource) -> Iterator[Violation]:
         for place, container in containers(spec):
             if "@sha256:" not in str(container.get("image", "")):
                 yield f"{path}.{place}.image", "must name its digest, <image>@sha256:…"
+
+
+@rule("operator-image-is-pinned", NIC_POLICY)
+def operator_image_is_pinned(resource: Resource) -> Iterator[Violation]:
+    """The images of the network operator's parts are named by digest, too (its guide, "Air-Gapped Environments")."""
+    for path, part in mapping(resource.inputs.get("spec")).items():
+        if "image" in mapping(part) and not str(part.get("version", "")).startswith("sha256:"):
+            yield f"spec.{path}.version", "must be the image's digest, sha256:…"
 
 
 @rule("secrets-are-no-variables")

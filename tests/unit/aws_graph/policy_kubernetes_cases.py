@@ -73,11 +73,17 @@ def projected(**token: Any) -> Resource:
     return job(volumes=[{"name": "a", "projected": {"sources": [{"serviceAccountToken": {"path": "t", **token}}]}}])
 
 
+def shared_cards(version: str) -> Resource:
+    plugin = {"repository": "nvcr.io/nvidia/mellanox", "image": "k8s-rdma-shared-dev-plugin", "version": version}
+    return made("kubernetes:mellanox.com/v1alpha1:NicClusterPolicy", spec={"rdmaSharedDevicePlugin": plugin})
+
+
 def out_to(cidr: str, *left_out: str) -> Resource:
     return policy(egress=[{"to": [{"ipBlock": {"cidr": cidr, "except": list(left_out)}}]}])
 
 
 INSECURE: Insecure = {
+    "a plug-in by its tag": of("operator-image-is-pinned", shared_cards("network-operator-v26.4.1")),
     "a token for the API by a volume": of(TOKEN_AUDIENCE, projected()),
     "a token for the API by its name": of(TOKEN_AUDIENCE, projected(audience="https://kubernetes.default.svc")),
     "a token for nobody knows whom": of(TOKEN_AUDIENCE, projected(audience="[unknown]")),
@@ -180,6 +186,7 @@ SECURE: Secure = {
             spec={"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]},
         ),
     ],
+    "a plug-in by its digest": [shared_cards(f"sha256:{'0' * 64}")],
     "a token for the cloud's STS": [projected(audience="sts.aliyuncs.com")],
     "a volume of other sources": [
         job(volumes=[{"name": "a", "projected": {"sources": [{"configMap": {"name": "a"}}]}}])
