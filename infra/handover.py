@@ -252,7 +252,8 @@ class Kubernetes(_Told):
 class Handover(_Told):
     """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes.
 
-    copies: told to people alone; nodes never hold the keys of two clouds.
+    copies: told to people alone; nodes never hold the keys of two clouds. storage_role: the role that nodes take on for
+    storage sessions of jobs and tenants, as the cloud names it; empty where they have none.
     """
 
     version: Literal[1] = 1
@@ -267,6 +268,7 @@ class Handover(_Told):
     environment: Environment
     kubernetes: Kubernetes | None = None
     copies: tuple[Copied, ...] = ()
+    storage_role: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, ready to be a stack output or a file."""

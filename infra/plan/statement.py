@@ -9,13 +9,14 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, or anything at all.
+    """What a statement is about: a bucket (itself, or its objects) by name, the stack's key, the role for
+    storage sessions, or anything at all.
 
     anything: only for actions that know no resource (Service Authorization Reference). The bucket named "" is the one
     that holds the playbook bundle. prefix: of the objects that are meant, all of them where it is empty.
     """
 
-    kind: Literal["bucket", "objects", "key", "interfaces", "anything"]
+    kind: Literal["bucket", "objects", "key", "interfaces", "storage-role", "anything"]
     name: str = ""
     prefix: str = ""
 

@@ -30,17 +30,18 @@ from infra.plan.aws import AwsGroupPlan, AwsPlan, BucketPlan, EksPlan, ImagePlan
 
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE = ""  # beside storage, which has names
+STORE, STORAGE_ROLE = "", "."  # beside storage, whose names are neither
 
 
 class Cluster(ComponentResource):
     """The whole cluster. kept: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
-    storage: by name, what is mounted: a bucket's name, or the address of a file system.
+    storage: by name, what is mounted: a bucket's name, or the address of a file system. storage_role: see `Identity`.
     """
 
     store: Input[str]
+    storage_role: Input[str]
     storage: Mapping[str, Input[str]]
 
     def __init__(self, name: str, plan: AwsPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
@@ -56,7 +57,7 @@ class Cluster(ComponentResource):
         self._buckets = self._declare_buckets()
         file_systems = {name: files.address for name, files in self._declare_file_systems().items()}
         self.storage = {name: made.bucket for name, made in self._buckets.items() if name != OWN_BUCKET} | file_systems
-        self.store = ""
+        self.store = self.storage_role = ""
         if plan.eks is None:
             self._machines(kept)
         else:
@@ -68,7 +69,8 @@ class Cluster(ComponentResource):
         mine, plan = ResourceOptions(parent=self), self._plan
         self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
         may = IdentityArgs(plan=plan.permissions, buckets=self._arns, key_arn=self._key_arn, vpc_id=self._vpc_id)
-        self._identity = Identity("nodes", may, mine)
+        self._identity = Identity("nodes", may, plan.storage_role_permissions, mine)
+        self.storage_role = self._identity.storage_role
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:
             self.store = groups[plan.store.group].address or ""
@@ -171,7 +173,7 @@ class Cluster(ComponentResource):
         return user_data(
             Boot(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage),
+                handover=told(self._plan, access, "", self.storage, self.storage_role),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
@@ -190,18 +192,24 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    return told(plan, login, cluster.store, cluster.storage)
+    return told(plan, login, cluster.store, cluster.storage, cluster.storage_role)
 
 
 def told(
-    plan: AwsPlan, access: handover.Access, store: Input[str], storage: Mapping[str, Input[str]]
+    plan: AwsPlan,
+    access: handover.Access,
+    store: Input[str],
+    storage: Mapping[str, Input[str]],
+    storage_role: Input[str],
 ) -> Output[dict[str, Any]]:
     """The handover. Its nodes are found by their tags, since a fleet has no fixed members."""
-    return Output.all(**{STORE: store, **storage}).apply(lambda known: _handover(plan, access, known).to_json())
+    return Output.all(**{STORE: store, STORAGE_ROLE: storage_role, **storage}).apply(
+        lambda known: _handover(plan, access, known).to_json()
+    )
 
 
 def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, and by name what is mounted."""
+    """known: what only the cloud knows: the store's address, the storage role, and by name what is mounted."""
     return handover.Handover(
         stack=plan.stack,
         cloud=plan.cloud,
@@ -213,6 +221,7 @@ def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) 
         store=_store(plan, known[STORE]),
         environment=handover.Environment(python=NODE_PYTHON),
         kubernetes=handover.Kubernetes(cluster=plan.eks.name) if plan.eks else None,
+        storage_role=known[STORAGE_ROLE],
     )
 
 

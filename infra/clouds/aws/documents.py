@@ -32,6 +32,11 @@ def assumed_for(owner: Input[str], service: str, sources: Input[str]) -> Output[
     )
 
 
+def assumed_by_role(role: Input[str]) -> Output[str]:
+    """The trust policy of a role that one other role, by its ARN, may take on."""
+    return policy({"Effect": "Allow", "Principal": {"AWS": role}, "Action": "sts:AssumeRole"})
+
+
 def assumed_by(service: str) -> str:
     """The trust policy of a role that only this service may take on, which does not say for whom it does."""
     trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}

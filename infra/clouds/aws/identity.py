@@ -1,47 +1,65 @@
-"""What a node may do at AWS: a role with one inline policy, made of the plan's statements and nothing else."""
+"""What a node may do at AWS: roles with one inline policy each, made of the plan's statements and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import iam
 
-from infra.clouds.aws.documents import assumed_by, policy
+from infra.clouds.aws.documents import assumed_by, assumed_by_role, policy
 from infra.clouds.order import once
 from infra.plan.aws import Resource, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityArgs:
-    """What the role needs. buckets: their ARNs by the plan's names. vpc_id: known once its way to S3 is there."""
+    """What a role needs. buckets: their ARNs by the plan's names. vpc_id: known once its way to S3 is there.
+
+    storage_role: its ARN, where a statement is about it.
+    """
 
     plan: Sequence[Statement]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
     vpc_id: Input[str]
+    storage_role: Input[str] = ""
 
 
 class Identity(ComponentResource):
-    """The nodes' role. profile_arn: of the instance profile that carries it, known once the role may do its work."""
+    """The nodes' role, and the one that they take on for sessions of jobs and tenants.
+
+    profile_arn: of the instance profile that carries the first, known once the role may do its work. storage_role: the
+    ARN of the second, empty where the plan has no statement for it.
+    """
 
     profile_arn: Output[str]
+    storage_role: Input[str]
 
-    def __init__(self, name: str, args: IdentityArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: IdentityArgs, storage: Sequence[Statement], opts: ResourceOptions | None = None
+    ) -> None:
         super().__init__("gpufleet:aws:Identity", name, {}, opts)
         mine = ResourceOptions(parent=self)
         role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=mine)
+        self.storage_role = self._storage_role(role, replace(args, plan=storage), mine) if storage else ""
         permissions = iam.RolePolicy(
             f"{name}-permissions",
             role=role.name,
-            policy=policy(*statements(args)),
+            policy=policy(*statements(replace(args, storage_role=self.storage_role))),
             opts=mine,
         )
         profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=mine)
         self.profile_arn = once(profile.arn, permissions.id)
         self.register_outputs({"profile_arn": self.profile_arn})
+
+    @staticmethod
+    def _storage_role(nodes: iam.Role, args: IdentityArgs, opts: ResourceOptions) -> Output[str]:
+        role = iam.Role("storage-role", assume_role_policy=assumed_by_role(nodes.arn), opts=opts)
+        permissions = iam.RolePolicy("storage-permissions", role=role.name, policy=policy(*statements(args)), opts=opts)
+        return once(role.arn, permissions.id)
 
 
 def statements(args: IdentityArgs) -> Iterator[dict[str, Any]]:
@@ -72,5 +90,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
             return args.key_arn
         case "interfaces":
             return "arn:aws:ec2:*:*:network-interface/*"
+        case "storage-role":
+            return args.storage_role
         case "anything":
             return "*"

@@ -19,7 +19,7 @@ SECURITY = frozenset(
         *("access", "admins", "api_from", "image", "key", "market", "permissions"),  # of groups and clusters
         *("address", "bmc", "host_key", "port", "prefix", "python", "devices"),  # of hosts
         *("internet", "public_address", "rules", "security_group", "security_groups"),  # of networks
-        *("checksum", "client", "copies", "destroyable", "mount", "options"),  # of storage
+        *("checksum", "client", "copies", "destroyable", "mount", "options", "storage_role_permissions"),  # of storage
         *("archive", "chart", "repository", "sha256"),  # of charts
         *("bundle", "limits", "isolation", "kubeconfig", "metadata_hop_limit", "tenant_permissions"),
     }

@@ -28,7 +28,7 @@ ATTACHMENTS = (
     "aws:iam/userPolicyAttachment:UserPolicyAttachment",
     "aws:iam/groupPolicyAttachment:GroupPolicyAttachment",
 )
-PASS_ROLE = "iam:passrole"
+PASS_ROLE, TAKE_ON_ROLE = "iam:passrole", "sts:assumerole"
 
 
 @rule("wildcard-actions", *IDENTITY_POLICIES)
@@ -89,6 +89,8 @@ def escalations(path: str, policy: Any) -> Iterator[Violation]:
         for action in statement.actions:
             if GRANTS.match(action) and not limited:
                 yield path, f"allows {action}, as good as being an administrator; leave it to those who deploy"
+            if action.lower() == TAKE_ON_ROLE and not all(map(exact, statement.resources)):
+                yield path, "takes on roles by a pattern; name the role"
             if action.lower() == PASS_ROLE:
                 yield from ((path, message) for message in _passing(statement))
 

@@ -8,7 +8,7 @@ from infra.plan.aws.capacity import CapacityBlock, Elastic, Managed, Spot
 from infra.plan.aws.eks import eks_permissions, eks_plan
 from infra.plan.aws.groups import group_plan, subnet_name
 from infra.plan.aws.network import LUSTRE_GROUP, access_plan, network_plan, store_plan
-from infra.plan.aws.permissions import permissions
+from infra.plan.aws.permissions import permissions, storage_role_permissions
 from infra.plan.aws.plan import (
     AwsGroupPlan,
     AwsPlan,
@@ -32,7 +32,12 @@ QUEUE_SECONDS = 3600  # an announcement of two minutes is of no use an hour late
 
 # Mountpoint for S3, "Configuring Mountpoint": else only who mounts sees files, and nobody removes any. FSx for Lustre
 # User Guide, "Mounting your file system automatically".
-BUCKET_OPTIONS = {"mountpoint": ("allow-other", "allow-delete"), "s3fs": ("allow_other",), "rclone": ()}
+# Root and the login of jobs, who owns what is mounted, see it; other logins reach the bucket by sessions of their own.
+BUCKET_OPTIONS = {
+    "mountpoint": ("allow-other", "dir-mode=0750", "file-mode=0640", "allow-delete"),
+    "s3fs": ("allow_other", "umask=0027", "mp_umask=0027"),
+    "rclone": ("default_permissions", "umask=027"),
+}
 LUSTRE_OPTIONS = ("relatime", "flock")
 
 # EC2 User Guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor Capacity
@@ -67,6 +72,7 @@ def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
         bundle=_retention(removable=True) if asked.eks is None else None,
         key=_key(asked.region, groups, file_systems),
         permissions=permissions(asked, groups, storage) if asked.eks is None else eks_permissions(asked),
+        storage_role_permissions=() if asked.eks else storage_role_permissions(asked.region, storage),
         eks=eks_plan(stack, asked, groups, storage),
         store=store_plan(groups) if asked.eks is None else None,
         interruption=InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),

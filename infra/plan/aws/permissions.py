@@ -1,5 +1,8 @@
 """What the nodes may do: each statement one purpose, and no more than it needs.
 
+Jobs and tenants have nothing of it. A node takes on the storage role for them, each time narrowed to what one login may
+do: AWS allows what both the role and that session policy allow (IAM User Guide, "Session policies").
+
 What lies in buckets is reached through the VPC's endpoint alone: credentials that are carried out of it open nothing.
 The key is used through S3 alone, which calls KMS from outside of the VPC.
 
@@ -20,6 +23,7 @@ from infra.spec.aws import AwsSpec
 
 BUNDLE = ""
 ANYTHING = (Resource(kind="anything"),)
+USE_UPLOADS = ("s3:ListMultipartUploadParts",)  # going on with an upload that was cut off
 USE_OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
@@ -30,10 +34,25 @@ def permissions(
     return (
         in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
         *use_of_buckets(storage),
+        *([TAKE_ON_STORAGE_ROLE] if storage_role_permissions(asked.region, storage) else []),
         use_key(asked.region, storage),
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
         *_telling_of_load(groups),
         *([SESSIONS] if asked.access.ssm else []),
+    )
+
+
+def storage_role_permissions(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> tuple[Statement, ...]:
+    """The statements of the role that sessions of jobs and tenants are narrowed from; none without a bucket."""
+    names = [item.name for item in storage if isinstance(item, BucketPlan)]
+    if not names:
+        return ()
+    buckets = [Resource(kind="bucket", name=name) for name in names]
+    objects = [Resource(kind="objects", name=name) for name in names]
+    return (
+        in_buckets("ListBuckets", "s3:ListBucket", "s3:ListBucketMultipartUploads", on=buckets),
+        in_buckets("UseObjects", *USE_OBJECTS, *USE_UPLOADS, on=objects),
+        use_key(region, storage),
     )
 
 
@@ -69,6 +88,7 @@ def in_buckets(sid: str, *actions: str, on: Sequence[Resource]) -> Statement:
     return Statement(sid=sid, actions=actions, resources=tuple(on), equals={}, within_vpc=True)
 
 
+TAKE_ON_STORAGE_ROLE = allow("TakeOnStorageRole", "sts:AssumeRole", on=[Resource(kind="storage-role")])
 SESSIONS = allow(
     "SessionManager",
     "ssm:UpdateInstanceInformation",

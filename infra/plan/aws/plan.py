@@ -243,8 +243,9 @@ class BudgetPlan(AlarmPlan):
 class AwsPlan(RentedPlan):
     """A cluster in one region of AWS. File systems stand in the first zone, and volumes and interfaces have tags, too.
 
-    storage: buckets and file systems. permissions: of the nodes' role. eks: the cluster of Kubernetes that the groups
-    belong to, None for plain machines.
+    storage: buckets and file systems. permissions: of the nodes' role. storage_role_permissions: of the role that the
+    sessions of jobs and tenants are narrowed from, none where there is no bucket. eks: the cluster of Kubernetes that
+    the groups belong to, None for plain machines.
     """
 
     network: AwsNetworkPlan
@@ -253,6 +254,7 @@ class AwsPlan(RentedPlan):
     storage: tuple[BucketPlan | LustrePlan, ...]
     key: KeyPlan
     permissions: tuple[Statement, ...]
+    storage_role_permissions: tuple[Statement, ...]
     eks: EksPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None

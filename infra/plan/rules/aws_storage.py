@@ -86,8 +86,7 @@ def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
     if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
         kept = "checkpoints stay on each node's own disk, and go with it"
-        remedy = "set the job's `checkpoint.upload`, with credentials of its own, or add `kind: lustre`"
-        yield "cluster.storage", f"has only buckets: {kept}; {remedy}"
+        yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
 
 
 @rule("eks-storage-is-for-pods", AwsPlan, level="info")

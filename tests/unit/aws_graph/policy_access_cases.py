@@ -22,6 +22,8 @@ from policy_samples import (
     trust,
 )
 
+NODES, STORAGE_ROLE = (f"arn:aws:iam::${{vpc.ownerId}}:role/{name}" for name in ("nodes-role", "storage-role"))
+
 INSECURE: Insecure = {
     "every action": of("wildcard-actions", permissions(Action="*")),
     "every action of a service": of("wildcard-actions", permissions(Action=["s3:GetObject", "ec2:*"])),
@@ -90,6 +92,13 @@ INSECURE: Insecure = {
     ),
     "every secret": of("wildcard-actions", permissions(Action="secretsmanager:GetSecretValue", Resource="*")),
     "every role": of("wildcard-actions", permissions(Action="sts:AssumeRole", Resource="arn:aws:iam::*:role/*")),
+    "every role of a kind": of(
+        "privilege-escalation", permissions(Action="sts:AssumeRole", Resource=f"{STORAGE_ROLE[:-4]}*")
+    ),
+    "a role that every role of an account takes on by a pattern": of(
+        "wildcard-role",
+        trust(Principal={"AWS": "*"}, Condition={"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/*"}}),
+    ),
     "making itself an administrator": of(
         "wildcard-actions", permissions(Action=["iam:AttachRolePolicy", "iam:CreateRole"], Resource="*")
     ),
@@ -160,6 +169,10 @@ SECURE: Secure = {
             tags=TAGS,
             assumeRolePolicy=policy(Action="sts:AssumeRole", Principal={"Service": "ec2.amazonaws.com"}),
         )
+    ],
+    "a role that one other role takes on": [
+        trust(Principal={"AWS": NODES}),
+        permissions(Action="sts:AssumeRole", Resource=STORAGE_ROLE),
     ],
     "a narrow managed policy": [made(ATTACHMENT, policyArn="arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")],
     "a key for its account": [

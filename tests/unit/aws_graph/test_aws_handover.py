@@ -22,7 +22,7 @@ def test_everything_that_mounting_needs_is_told(graph_of: Rendered) -> None:
     data, fast = told(graph_of("fabric")).storage
 
     assert (data.kind, data.path, data.source) == ("bucket", "/data", "${storage-data-bucket.bucket}")
-    assert data.options == ("allow-other", "allow-delete")
+    assert data.options == ("allow-other", "dir-mode=0750", "file-mode=0640", "allow-delete")
     assert (fast.kind, fast.path) == ("lustre", "/fast")
     assert fast.source == "${storage-fast-files.dnsName}@tcp:/${storage-fast-files.mountName}"
     assert fast.options == ("relatime", "flock")
@@ -33,6 +33,15 @@ def test_a_node_is_told_the_same_storage_as_people_are(graph_of: Rendered) -> No
     boot = json.loads(text.split("<<'GPUFLEET'\n")[1].split("\nGPUFLEET\n")[0])
 
     assert Handover.model_validate(boot["handover"]).storage == told(graph_of("fabric")).storage
+
+
+@pytest.mark.parametrize(("name", "arn"), [("fabric", "${storage-role.arn}"), ("spot", ""), ("eks", "")])
+def test_nodes_and_people_are_told_the_storage_role_where_there_is_a_bucket(
+    name: str, arn: str, graph_of: Rendered
+) -> None:
+    assert told(graph_of(name)).storage_role == arn
+    if name == "fabric":
+        assert arn in script(inputs(graph_of(name), "LaunchTemplate", "trainer-template"))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def test_what_lies_in_buckets_answers_the_stacks_own_network_alone(cluster: str,
                 assert named == {"aws:SourceVpc": "${vpc.id}"}, one["Sid"]
             if any(action.startswith("kms:") for action in one["Action"]):
                 assert named == {"kms:ViaService": "s3.us-east-1.amazonaws.com"}, one["Sid"]
-    assert len(policies) == 1
+    sessions = [node for node in graph_of(cluster).of("RolePolicy") if node.name == "storage-permissions"]
+    assert len(policies) == 1 + len(sessions)
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
@@ -101,6 +102,35 @@ def test_nodes_without_a_bucket_to_write_to_decrypt_and_encrypt_nothing(graph_of
     }
 
     assert use == {"fabric": ["kms:Decrypt", "kms:GenerateDataKey"], "spot": ["kms:Decrypt"]}
+
+
+def test_the_storage_role_is_taken_on_by_the_stacks_nodes_and_nobody_else(graph_of: Rendered) -> None:
+    graph = graph_of("fabric")
+    (trust,) = statements(inputs(graph, "iam/role:Role", "storage-role")["assumeRolePolicy"])
+    allowed = statements(inputs(graph, "RolePolicy", "nodes-permissions")["policy"])
+    taken_on = [(one["Action"], one["Resource"]) for one in allowed if "sts:AssumeRole" in one["Action"]]
+
+    assert (trust["Principal"], trust["Action"]) == ({"AWS": "${nodes-role.arn}"}, "sts:AssumeRole")
+    assert taken_on == [(["sts:AssumeRole"], ["${storage-role.arn}"])]
+
+
+def test_the_storage_role_reaches_objects_of_the_stack_files_buckets_alone(graph_of: Rendered) -> None:
+    allowed = statements(inputs(graph_of("fabric"), "RolePolicy", "storage-permissions")["policy"])
+
+    assert not [action for one in allowed for action in one["Action"] if "*" in action]
+    assert {resource for one in allowed for resource in one["Resource"]} == {
+        "${storage-data-bucket.arn}",
+        "${storage-data-bucket.arn}/*",
+        "${encryption-key.arn}",
+    }
+
+
+@pytest.mark.parametrize("cluster", ["spot", "eks"])
+def test_without_a_bucket_of_machines_there_is_no_storage_role(cluster: str, graph_of: Rendered) -> None:
+    graph = graph_of(cluster)
+
+    assert [node.name for node in graph.of("iam/role:Role") if node.name == "storage-role"] == []
+    assert not [node for node in graph.of("RolePolicy") if "sts:AssumeRole" in str(node.inputs["policy"])]
 
 
 def test_announcements_reach_the_queue_and_nobody_else_writes_to_it(graph_of: Rendered) -> None:
