@@ -112,7 +112,7 @@ class Ack(ComponentResource):
             buckets=self._args.buckets,
             key_arn=self._args.key_arn,
         )
-        role = Identity("pods", may, ResourceOptions(parent=self))
+        role = Identity("pods", may, opts=ResourceOptions(parent=self))
         return {"ALIBABA_CLOUD_OIDC_PROVIDER_ARN": provider, "ALIBABA_CLOUD_ROLE_ARN": role.role_arn}
 
     def _release(self, version: str) -> Input[str]:

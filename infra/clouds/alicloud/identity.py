@@ -1,14 +1,15 @@
 """Who may do what at Alibaba Cloud: a RAM role with one policy, made of the plan's statements and nothing else.
 
 Sources: RAM User Guide, "Policy elements"; ACK User Guide, "Use RRSA to authorize different pods to access different
-cloud services" (the trust policy of a role for pods).
+cloud services" (the trust policy of a role for pods); RAM User Guide, "Edit the trust policy of a RAM role" (one role
+as the principal of another).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
@@ -23,30 +24,62 @@ VERSION = "1"  # of RAM's policy language
 @dataclass(frozen=True, kw_only=True)
 class IdentityArgs:
     """What the role needs. role: its name, and that of its policy. trust: who takes it on. buckets: their names by the
-    plan's."""
+    plan's. storage_role: its ARN, where a statement is about it."""
 
     plan: Sequence[Statement]
     role: str
     trust: Input[str]
     buckets: Mapping[str, Input[str]]
     key_arn: Input[str]
+    storage_role: Input[str] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageArgs:
+    """The storage role: its statements and its name."""
+
+    plan: Sequence[Statement]
+    role: str
 
 
 class Identity(ComponentResource):
-    """role_name, role_arn: of the role, known once it may do its work."""
+    """A role with its policy, and the one that it takes on for the storage sessions of others.
+
+    role_name, role_arn: of the first, known once it may do its work. storage_role: the ARN of the second, empty where
+    the plan has no statement for it.
+    """
 
     role_name: Output[str]
     role_arn: Output[str]
+    storage_role: Input[str]
 
-    def __init__(self, name: str, args: IdentityArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: IdentityArgs, storage: StorageArgs | None = None, opts: ResourceOptions | None = None
+    ) -> None:
         super().__init__("gpufleet:alicloud:Identity", name, {}, opts)
-        mine = ResourceOptions(parent=self)
-        role = ram.Role(
+        role = self._role(name, args)
+        self.storage_role = "" if storage is None else self._storage_role(role, args, storage)
+        permitted = self._permitted(name, role, replace(args, storage_role=self.storage_role))
+        self.role_name = once(role.role_name, permitted)
+        self.role_arn = once(role.arn, permitted)
+        self.register_outputs({"role_name": self.role_name})
+
+    def _storage_role(self, taken_on_by: ram.Role, args: IdentityArgs, storage: StorageArgs) -> Output[str]:
+        of_storage = replace(args, plan=storage.plan, role=storage.role, trust=assumed_by_role(taken_on_by.arn))
+        role = self._role("storage", of_storage)
+        return once(role.arn, self._permitted("storage", role, of_storage))
+
+    def _role(self, name: str, args: IdentityArgs) -> ram.Role:
+        return ram.Role(
             f"{name}-role",
             role_name=args.role,
             assume_role_policy_document=args.trust,
-            opts=mine,
+            opts=ResourceOptions(parent=self),
         )
+
+    def _permitted(self, name: str, role: ram.Role, args: IdentityArgs) -> Output[str]:
+        """Known once the role may do what the plan says."""
+        mine = ResourceOptions(parent=self)
         policy = ram.Policy(
             f"{name}-permissions",
             policy_name=args.role,
@@ -56,16 +89,19 @@ class Identity(ComponentResource):
             rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
             opts=mine,
         )
-        attached = ram.RolePolicyAttachment(
+        return ram.RolePolicyAttachment(
             f"{name}-permitted",
             role_name=role.role_name,
             policy_name=policy.policy_name,
             policy_type="Custom",
             opts=mine,
-        )
-        self.role_name = once(role.role_name, attached.id)
-        self.role_arn = once(role.arn, attached.id)
-        self.register_outputs({"role_name": self.role_name})
+        ).id
+
+
+def assumed_by_role(role: Input[str]) -> Output[str]:
+    """The trust policy of a role that one other role, by its ARN, may take on."""
+    trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"RAM": [role]}}
+    return Output.json_dumps({"Version": VERSION, "Statement": [trust]})
 
 
 def assumed_by(service: str) -> str:
@@ -107,5 +143,7 @@ def _arn(resource: Resource, args: IdentityArgs) -> Input[str]:
             return Output.concat("acs:oss:*:*:", args.buckets[resource.name], f"/{resource.prefix}*")
         case "key":
             return args.key_arn
+        case "storage-role":
+            return args.storage_role
         case "interfaces" | "anything":
             return "*"

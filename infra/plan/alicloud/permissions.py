@@ -1,5 +1,8 @@
 """What the nodes may do: each statement one purpose, and no more than it needs.
 
+Jobs and tenants have nothing of it. A node takes on the storage role for them, each time narrowed to what one login may
+do: RAM allows what both the role and that session's policy allow (STS API, AssumeRole).
+
 Sources: RAM Reference, "OSS", "KMS" and "ECS" (which actions know a resource); ossfs 2.0, "Configure permissions".
 """
 
@@ -11,6 +14,7 @@ from dataclasses import replace
 from infra.plan.rented import BUNDLES, BucketPlan
 from infra.plan.statement import Resource, Statement
 
+USE_UPLOADS = "oss:ListParts"  # going on with an upload that was cut off
 LIST, KEY = "oss:ListObjects", ("kms:Decrypt", "kms:GenerateDataKey")
 USE_OBJECTS = ("oss:GetObject", "oss:PutObject", "oss:DeleteObject", "oss:AbortMultipartUpload")
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
@@ -26,6 +30,25 @@ def permissions(storage: Sequence[BucketPlan]) -> tuple[Statement, ...]:
     return tuple(_statements(storage))
 
 
+def storage_role_name(stack: str) -> str:
+    """Of the role that sessions of jobs and tenants are narrowed from, and of its policy."""
+    return f"gpufleet-{stack}-storage"
+
+
+def storage_role_permissions(storage: Sequence[BucketPlan]) -> tuple[Statement, ...]:
+    """The statements of that role; none without a bucket."""
+    names = [item.name for item in storage]
+    if not names:
+        return ()
+    buckets = [Resource(kind="bucket", name=name) for name in names]
+    objects = [Resource(kind="objects", name=name) for name in names]
+    return (
+        _allow("ListBuckets", LIST, "oss:ListMultipartUploads", on=buckets),
+        _allow("UseObjects", *USE_OBJECTS, USE_UPLOADS, on=objects),
+        _allow("UseKey", *KEY, on=[Resource(kind="key")]),
+    )
+
+
 def pods_role(stack: str) -> str:
     """Of the role of a tenant's pods, and of its policy."""
     return f"gpufleet-{stack}-pods"
@@ -39,7 +62,7 @@ def use_of_own(tenant: str, storage: Sequence[BucketPlan]) -> Iterator[Statement
         listed = _allow("ListOwn", LIST, on=[Resource(kind="bucket", name=name) for name in names])
         yield replace(listed, like={"oss:Prefix": f"{own}*"})
         objects = [Resource(kind="objects", name=name, prefix=own) for name in names]
-        yield _allow("UseOwn", *USE_OBJECTS, "oss:ListParts", on=objects)
+        yield _allow("UseOwn", *USE_OBJECTS, USE_UPLOADS, on=objects)
         yield _allow("UseKey", *KEY, on=[Resource(kind="key")])
 
 
@@ -48,6 +71,7 @@ def _statements(storage: Sequence[BucketPlan]) -> Iterator[Statement]:
     if names := [item.name for item in storage]:
         yield _allow("ListBuckets", LIST, on=[Resource(kind="bucket", name=name) for name in names])
         yield _allow("UseObjects", *USE_OBJECTS, on=[Resource(kind="objects", name=name) for name in names])
+        yield _allow("TakeOnStorageRole", "sts:AssumeRole", on=[Resource(kind="storage-role")])
     yield _allow("UseKey", *KEY, on=[Resource(kind="key")])
     yield _allow("SeeNodes", "ecs:DescribeInstances", on=[Resource(kind="anything")])
 

@@ -249,7 +249,8 @@ class CopyPlan:
 class AlicloudPlan(RentedPlan):
     """A cluster in one region of Alibaba Cloud. NAT stands in the first zone.
 
-    permissions: of the nodes' role, None where ACK gives them one.
+    permissions: of the nodes' role, None where ACK gives them one. storage_role_permissions: of the role that the
+    sessions of jobs and tenants are narrowed from, none where there is no bucket, or with ACK.
     """
 
     network: AlicloudNetworkPlan
@@ -259,6 +260,7 @@ class AlicloudPlan(RentedPlan):
     copies: tuple[CopyPlan, ...]
     key: KeyPlan
     permissions: tuple[Statement, ...] | None
+    storage_role_permissions: tuple[Statement, ...]
     ack: AckPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None

@@ -269,6 +269,11 @@ INSECURE: dict[str, tuple[str, list[Resource]]] = {
         BELOW,
         pods_with("oss:ListObjects", DATA, Condition={"StringLikeIfExists": {"oss:Prefix": "research/*"}}),
     ),
+    "taking on every role": ("alicloud-privilege-escalation", [policy("sts:AssumeRole", "acs:ram:*:*:role/*")]),
+    "taking on a role of any account": (
+        "alicloud-privilege-escalation",
+        [policy("sts:AssumeRole", "acs:ram:*:*:role/a")],
+    ),
     "tokens for others": ("alicloud-federated-subjects", [for_pods(sub="system:serviceaccount:research:loader")]),
     "objects for everybody": ("alicloud-private-bucket-policy", [bucket_policy(Principal=["*"])]),
     "objects for everybody but one": ("alicloud-private-bucket-policy", [bucket_policy(NotPrincipal=["1"])]),
@@ -337,6 +342,8 @@ SECURE: dict[str, list[Resource]] = {
         bucket_policy(Principal=["*"], Condition={"StringEquals": {"acs:SourceVpc": ["vpc-bp1"]}})
     ],
     "commands on one machine": [policy("ecs:RunCommand", "acs:ecs:*:*:instance/i-bp1")],
+    "taking on a named role": [policy("sts:AssumeRole", "acs:ram::1234567890123456:role/gpufleet-x-storage")],
+    "a role for another role": [role({"RAM": ["acs:ram::${id}:role/gpufleet-x-nodes"]})],
     "passing a named role": [policy("ram:PassRole", "acs:ram:*:*:role/gpufleet-node")],
     "a policy of our own": [made(rights.ATTACHMENTS[0], policyName="gpufleet-x", policyType="Custom")],
     "a provider": [made(PROVIDER, region="cn-beijing")],
