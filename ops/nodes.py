@@ -14,6 +14,7 @@ from infra.printable import one_line
 from ops import command, untrusted
 from ops.untrusted import REPORT_BYTES, Report, Unreadable
 
+JOB_LOGIN = "gpufleet-job"
 AS_JOB = "/usr/local/lib/gpufleet/as-job"  # of the role job_login: root starts a program as the login of jobs
 LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
 CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
@@ -47,14 +48,17 @@ def under(node: Node, path: str) -> str:
     return node.prefix.rstrip("/") + path
 
 
-def as_job(node: Node, words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def as_job(
+    node: Node, words: Sequence[str], environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+) -> str:
     """The shell line that runs a program as the login of jobs, in its home.
 
     On a machine that is a login without rights; a node that is only a process has none but the one it is reached by.
-    environment: what the program finds in its own; a value is a word of the shell, as `shlex.quote` makes it.
+    environment: what the program finds in its own; a value is a word of the shell, as `shlex.quote` makes it. before:
+    what root starts it with.
     """
     settings = " ".join(f"{name}={value}" for name, value in (environment or {}).items())
-    started = f"sudo -n env {settings} {AS_JOB}" if node.prefix == "/" else f"env {settings}"
+    started = f"sudo -n env {settings} {shlex.join([*before, AS_JOB])}" if node.prefix == "/" else f"env {settings}"
     return f"{started} {shlex.join(words)}"
 
 

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from infra.handover import Handover, Node
@@ -73,11 +73,18 @@ def _command(told: Handover) -> list[str]:
     return nodes.ssh(told, keeper, python(told, keeper, asked))
 
 
-def python(told: Handover, node: Node, words: list[str], variables: Mapping[str, str] | None = None) -> str:
+def python(
+    told: Handover,
+    node: Node,
+    words: list[str],
+    variables: Mapping[str, str] | None = None,
+    before: Sequence[str] = (),
+) -> str:
     """The shell line that runs the training package on a node as the login of jobs; its version stays that of now.
 
-    variables: of its environment.
+    variables: of its environment. before: see `nodes.as_job`.
     """
     package = f'"$(readlink -f {shlex.quote(nodes.under(node, "/opt/gpufleet/current"))})"'
     quoted = {name: shlex.quote(value) for name, value in (variables or {}).items()}
-    return f"exec {nodes.as_job(node, [told.environment.python, *words], {'PYTHONPATH': package, **quoted})}"
+    environment = {"PYTHONPATH": package, **quoted}
+    return f"exec {nodes.as_job(node, [told.environment.python, *words], environment, before)}"

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infra.handover import Handover, Node
-from ops import cluster, crew, nodes, rendezvous, runs, untrusted
+from ops import cluster, crew, nodes, rendezvous, runs, storage_grants, untrusted
 from ops.crew import Event, Worker
 from ops.failure import Failure
 from ops.project import Project
@@ -20,7 +20,7 @@ from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
 from training import atomic, config
 
 PREEMPTED = 75
-NO_LOGIN, NOT_WRITABLE = 3, 4  # exit codes of `_ship`'s line on a node
+NO_LOGIN, NOT_WRITABLE, NO_SESSIONS = 3, 4, 5  # exit codes of `_ship`'s line on a node
 FETCH_SECONDS = 600.0  # for a run's metrics, by a slow link
 MAKE_FOLDER = 'mkdir -p -- "$0" && test -w "$0"'
 READ_END = 'test -f "$0" && exec tail -c "$1" -- "$0"'  # a job writes its results itself: a pipe has no end
@@ -48,7 +48,7 @@ def train(
     Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
     75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
-    text = _checked(job, overrides)
+    text, upload = _checked(job, overrides)
     whole = cluster.discovered(project, stack).told
     if whole.kubernetes:
         return _submitted(project, stack, job, text, overrides, on_event, group)
@@ -57,13 +57,14 @@ def train(
         raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in nodes.states(told) if s.state != "ready"]:
         raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
+    grant = storage_grants.of_run(told, upload)
     run, resumed = runs.choose(project, stack, Path(job).stem)
     again = _command(job, stack, overrides, group)
     key = secrets.token_hex(32)
     with run.following(), rendezvous.store(whole, len(told.nodes), key) as store:
         files = {node.name: _ship(told, node, run, text) for node in told.nodes}
         workers = [
-            Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides))
+            Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides, grant))
             for node in told.nodes
         ]
         for worker in workers if store else ():
@@ -140,11 +141,12 @@ def working(told: Handover, group: str | None = None) -> Handover:
     return told.model_copy(update={"nodes": tuple(node for node in told.nodes if node.group in groups)})
 
 
-def _checked(job: str, overrides: list[str]) -> str:
-    """The job file's text, once the job in it is known to be sound: before any node is asked for anything."""
+def _checked(job: str, overrides: list[str]) -> tuple[str, str | None]:
+    """The job file's text and where it uploads to, once the job in it is known to be sound: before any node is asked
+    for anything."""
     try:
-        config.load(job, overrides)
-        return config.find(job).read_text()
+        upload = config.load(job, overrides).checkpoint.upload
+        return config.find(job).read_text(), upload
     except config.JobError as error:
         raise Failure(*str(error).splitlines(), code=2) from None
 
@@ -157,11 +159,14 @@ def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
     path, out = nodes.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml"), _out(told, node, run)
     folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
     login = f"test -x {nodes.AS_JOB} || exit {NO_LOGIN}; " if node.prefix == "/" else ""
+    login += f"test -x {storage_grants.WITH_GRANT} || exit {NO_SESSIONS}; " if told.storage_role else ""
     made = f"{nodes.as_job(node, ['sh', '-c', MAKE_FOLDER, out])} < /dev/null || exit {NOT_WRITABLE}; "
     placed = f"umask 027 && mkdir -p {folder} && cat > {aside} && mv {aside} {final}"
     answer = nodes.run(told, node, login + made + placed, text)
     if answer.returncode == NO_LOGIN:
         raise Failure(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
+    if answer.returncode == NO_SESSIONS:
+        raise Failure(f"{node.name} gives no storage sessions yet: `gpufleet up {told.stack}` makes it")
     if answer.returncode == NOT_WRITABLE:
         said = answer.stderr.strip() or f"{out} belongs to another login"
         raise Failure(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
@@ -185,15 +190,16 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str]) -> str:
-    """The shell line that runs the job's launcher on a node."""
+def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str], grant: str = "") -> str:
+    """The shell line that runs the job's launcher on a node. grant: what it may do in buckets until it ends."""
     group = next(group for group in told.groups if group.name == node.group)
     words = ["-m", "training", "launch", file, "--attached", "--events"]
     words += ["--store", store, "--store-key", "-"] if store else []
     words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
     for setting in [*overrides, f"out={_text(_out(told, node, run))}"]:
         words += ["--set", setting]
-    return rendezvous.python(told, node, words, group.variables)
+    before = storage_grants.command(nodes.JOB_LOGIN, run.place, grant) if grant else ()
+    return rendezvous.python(told, node, words, group.variables, before)
 
 
 def _fetch(told: Handover, node: Node, run: Run) -> dict[str, Any]:

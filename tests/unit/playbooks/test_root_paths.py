@@ -57,6 +57,8 @@ LOOKED_AT = {
     "signing_keys/files/keyring.py": "/usr/share/keyrings and /etc/pki",
     "dnf_automatic/files/exclude.py": "/etc/dnf",
     "disks/files/disks.py": "mount points below /, and /etc/gpufleet",
+    "storage_sessions/files/table.py": "/etc/gpufleet/storage.d, root's, which placed_files has looked at",
+    "storage_sessions/files/with_grant.py": "/run/gpufleet/storage.d, root's",
     "hardening/files/trial.py": "/etc, and /var/lib/gpufleet, which it gives back to root before it writes",
 }
 

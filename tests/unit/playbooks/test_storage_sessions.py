@@ -28,6 +28,7 @@ FILES = Path(__file__).parents[3] / "playbooks/roles/storage_sessions/files"
 ROLE = "arn:aws:iam::123456789012:role/storage-role"
 ADA, BEN, JOB, STRANGER = "daemon", "bin", "games", "nobody"  # logins that every distribution has
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
+AS_SYSTEMD = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])"
 MOST_MIB = 50
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts processes as other logins")
@@ -87,17 +88,7 @@ def service(aws: FakeAws) -> Iterator[Service]:
         (folder / "storage.sock").chmod(0o666)
         listener.listen(256)
         process = subprocess.Popen(
-            [
-                "sh",
-                "-c",
-                f'exec "$@" 3<&{listener.fileno()}',
-                "sh",
-                PYTHON,
-                "-E",
-                "-s",
-                FILES / "service.py",
-                settings_file,
-            ],
+            [PYTHON, "-c", AS_SYSTEMD, str(listener.fileno()), PYTHON, "-E", "-s", FILES / "service.py", settings_file],
             env={"LISTEN_FDS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
             pass_fds=[listener.fileno()],
             stderr=subprocess.PIPE,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ EVE: dict[str, Any] = {
 
 
 def problems(*tenants: dict[str, Any], shared: tuple[str, ...] = ()) -> list[str]:
-    asked = json.dumps({"tenants": tenants, "shared": shared})
+    asked = json.dumps({"tenants": tenants, "mounts": shared})
     ran = subprocess.run([sys.executable, LOOK], input=asked, capture_output=True, text=True, check=True)
     return json.loads(ran.stdout)["problems"]
 
@@ -80,7 +82,16 @@ def test_two_tenants_are_not_one() -> None:
     ]
 
 
-def test_storage_that_every_login_reads_is_named() -> None:
-    (problem,) = problems(EVE, shared=("/data",))
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root tries what another login sees")
+def test_a_mount_that_every_login_reads_is_named_and_one_that_is_closed_is_not() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        modes = {"open": 0o755, "closed": 0o750, "jobs": 0o700}
+        for name, mode in ((".", 0o755), *modes.items()):
+            Path(folder, name).mkdir(exist_ok=True)
+            Path(folder, name).chmod(mode)
 
-    assert problem.startswith("tenants_wanted: every login of the node reads /data, which is mounted for all")
+        found = problems(EVE, shared=tuple(f"{folder}/{name}" for name in (*modes, "gone")))
+
+    assert [problem.partition(": restart")[0] for problem in found] == [
+        f"tenants_wanted: every login of the node reads {folder}/open, {folder}/gone"
+    ]

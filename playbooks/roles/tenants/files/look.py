@@ -1,8 +1,8 @@
 """Run on a node as root: prints what is wrong with the tenants that are asked for, and which logins are ours, as JSON.
 
-Standard input: {"tenants","shared"}, `tenants_wanted` and the mounts that every login of the node sees. Prints
+Standard input: {"tenants","mounts"}, `tenants_wanted` and mounts that are to be for some logins alone. Prints
 {"problems","uids"}: a line for each mistake, which names the variable, and the numbers of all tenants, also of those
-that are asked for no longer: their processes may go on.
+that are asked for no longer: their processes may go on. Whether a mount is closed to others is tried, as `nobody`.
 
 A login is ours by a file of its name in /etc/gpufleet/tenants.d, root's own, which holds its number; one of an earlier
 version by the first line of its slice. Any other login or group of the name, or of the number, is somebody's, and stays
@@ -12,8 +12,10 @@ as it is. Sources: useradd(8), "Caveats"; login.defs(5), UID_MIN; systemd, "User
 
 import grp
 import json
+import os
 import pwd
 import re
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +28,7 @@ KEY = re.compile(
     r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
     r" [A-Za-z0-9+/]{16,}={0,3}( [^\x00-\x1f\x7f]*)?"
 )
+NOBODY, REFUSED, TRY_SECONDS = 65534, 3, 20
 WHOLE = ("uid", "cpu_percent", "memory_gib", "tasks")
 LEAST = {"cpu_percent": 1, "memory_gib": 1, "tasks": 1}
 
@@ -80,7 +83,31 @@ def taken(tenant):
         yield "name", f"{name} is {login.pw_uid} on this node, and was made as {ours}: look who changed it"
 
 
-def problems(tenants, shared):
+def listing(path):
+    try:
+        os.listdir(path)  # noqa: PTH208 (a folder of a client that is gone has other errors)
+    except PermissionError:
+        return REFUSED
+    return 0
+
+
+def open_to_all(path):
+    """Whether a login that owns nothing looks into a folder, or does not end with a refusal of that."""
+    child = os.fork()
+    if child == 0:
+        code = 0
+        try:
+            signal.alarm(TRY_SECONDS)
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            code = listing(path)
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != REFUSED
+
+
+def problems(tenants, mounts):
     for number, tenant in enumerate(tenants):
         wrong = list(mistakes(tenant))
         for key, reason in wrong or taken(tenant):
@@ -88,10 +115,11 @@ def problems(tenants, shared):
         for key in ("name", "uid"):
             if tenant[key] in [other[key] for other in tenants[:number]]:
                 yield f"tenants_wanted[{number}].{key}: {tenant[key]} stands there twice"
-    if tenants and shared:
+    if tenants and (shared := [path for path in mounts if open_to_all(path)]):
         yield (
-            f"tenants_wanted: every login of the node reads {', '.join(shared)}, which is mounted for all: leave the "
-            "storage out of this stack, or let all tenants share it with -e tenants_share_storage=true"
+            f"tenants_wanted: every login of the node reads {', '.join(shared)}: restart what an earlier version has "
+            "mounted (`systemctl restart data.mount`), leave the storage out of this stack, or let all tenants share "
+            "it with -e tenants_share_storage=true"
         )
 
 
@@ -103,6 +131,6 @@ def plain(tenant):
 
 asked = json.load(sys.stdin)
 tenants = [plain(tenant) for tenant in asked["tenants"]]
-wrong = list(problems(tenants, asked["shared"]))
+wrong = list(problems(tenants, asked["mounts"]))
 marks = [int(mark.read_text()) for mark in MARKS.iterdir()] if MARKS.is_dir() else []
 print(json.dumps({"problems": wrong, "uids": sorted({*marks, *(tenant["uid"] for tenant in tenants)})}))
