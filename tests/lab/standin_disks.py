@@ -90,13 +90,15 @@ def mount(arguments):
 
 
 def bucket(arguments):
-    """A mount helper of a client of object storage: SOURCE FOLDER -o OPTIONS."""
+    """A mount helper of a client of object storage: SOURCE FOLDER -o OPTIONS, whose modes it takes."""
     source = arguments[0].split("://")[-1].split(":")[-1].strip("/")
     content = CONTENT / source
     if not content.is_dir():
         print(f"Error: Failed to create S3 client: no bucket {source}", file=sys.stderr)
         return 1
     (CONTENT / f"{source}.options").write_text(arguments[-1])
+    said = dict(option.partition("=")[::2] for option in arguments[-1].split(","))
+    content.chmod(int(said.get("dir-mode", "0755"), 8) & ~int(said.get("umask", "0"), 8))
     return subprocess.run(["/usr/bin/mount", "--bind", content, arguments[1]], check=False).returncode
 
 

@@ -12,6 +12,7 @@ from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
 from infra.handover import Disks, Storage
+from infra.plan.aws.decide import BUCKET_OPTIONS
 from infra.plan.volumes import scratch
 
 pytestmark = pytest.mark.drill
@@ -27,9 +28,23 @@ HEAD = Hardware(
     devices=OLD,
     disks=(*(Disks.of(each) for each in [SCRATCH] if each), KEPT),
     storage=(
-        Storage(name="data", path="/data", kind="bucket", source="a", client="mountpoint", options=("allow-delete",)),
-        Storage(name="runs", path="/srv/all-runs", kind="bucket", source="b", client="rclone"),
-        Storage(name="more", path="/more", kind="bucket", source="c", client="s3fs", options=("allow_other",)),
+        Storage(
+            name="data",
+            path="/data",
+            kind="bucket",
+            source="a",
+            client="mountpoint",
+            options=BUCKET_OPTIONS["mountpoint"],
+        ),
+        Storage(
+            name="runs",
+            path="/srv/all-runs",
+            kind="bucket",
+            source="b",
+            client="rclone",
+            options=BUCKET_OPTIONS["rclone"],
+        ),
+        Storage(name="more", path="/more", kind="bucket", source="c", client="s3fs", options=BUCKET_OPTIONS["s3fs"]),
     ),
 )
 VERSION = "1.24.0"
@@ -55,7 +70,7 @@ def node(boot: Boot) -> Iterator[GpuMachine]:
 
 def play(node: GpuMachine, *tenants: dict[str, object]) -> Played:
     sha256 = installers.write(node.repositories / "installers", "mountpoint", VERSION)
-    return node.play(mounts_mountpoint_sha256=sha256, tenants_wanted=tenants, tenants_share_storage=True)
+    return node.play(mounts_mountpoint_sha256=sha256, tenants_wanted=tenants)
 
 
 def on_disks(node: GpuMachine) -> dict[str, str]:
@@ -125,10 +140,23 @@ def test_a_tenant_has_its_share_and_no_gpu_but_its_own(node: GpuMachine) -> None
     assert node.run("grep IPAddressDeny /etc/systemd/system/user-2001.slice.d/50-gpufleet.conf").count(".") == 6
 
 
-def test_tenants_beside_storage_of_all_logins_are_refused(node: GpuMachine) -> None:
-    refused = node.play(tenants_wanted=[ADA], tenants_share_storage=False)
+def test_a_tenant_looks_into_no_mounted_bucket_and_the_login_of_jobs_does(node: GpuMachine) -> None:
+    node.run("chown gpufleet-job: /data /srv/all-runs /more")  # as the clients show what they mount
+    line = "for path in /data /srv/all-runs /more; do setpriv --reuid {} --clear-groups ls $path; done"
 
-    assert "tenants_wanted: every login of the node reads /data, /srv/all-runs, /more" in refused.output
+    of_tenant, of_jobs = (node.run(line.format(login), fails=True) for login in ("ada", "gpufleet-job"))
+
+    assert (of_tenant.count("Permission denied"), of_jobs) == (3, "")
+
+
+def test_tenants_beside_storage_that_every_login_reads_are_refused_unless_they_share_it(node: GpuMachine) -> None:
+    node.run("chmod 755 /srv/all-runs")
+
+    refused, shared = node.play(tenants_wanted=[ADA]), node.play(tenants_wanted=[ADA], tenants_share_storage=True)
+    node.run("chmod 750 /srv/all-runs")
+
+    assert "tenants_wanted: every login of the node reads /srv/all-runs: restart" in refused.output
+    assert shared.code == 0, shared.output
 
 
 def test_a_tenant_starts_nothing_outside_of_its_share(node: GpuMachine) -> None:
