@@ -1,6 +1,7 @@
 """A tenant of a Kubernetes cluster, decided: every object that will be applied, as plain data."""
 
 from infra.plan.kubernetes.decide import decide
+from infra.plan.kubernetes.identity import PodIdentity
 from infra.plan.kubernetes.plan import ChartPlan, KubernetesPlan, Manifest, PodGroupPlan, TenantPlan
 from infra.plan.kubernetes.pods import EFA, ERDMA, SPOT_SECONDS, pods
 from infra.plan.kubernetes.tenancy import tenant_plan
@@ -13,6 +14,7 @@ __all__ = [
     "KubernetesPlan",
     "Manifest",
     "PodGroupPlan",
+    "PodIdentity",
     "TenantPlan",
     "decide",
     "pods",
