@@ -128,6 +128,21 @@ def catalog_refresh(
     show(told, as_json, lambda _: "written" if told["written"] else "nothing was written")
 
 
+@catalog.command("charts")
+def catalog_charts(
+    write_table: Annotated[
+        bool, typer.Option("--write", help="put new digests into the table; else only show")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Fetch every Helm chart of the table, prove it against its repository's digest, and show what the table misses."""
+    from ops.clouds.kubernetes.charts import lock as command
+    from ops.console.phases import Phases
+
+    told = command.charts(Phases(Screen(), quiet=as_json), write=write_table)
+    show(told, as_json, command.text)
+
+
 @app.command()
 def up(
     stack: Stack,

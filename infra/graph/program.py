@@ -32,6 +32,10 @@ PARAMETER = "aws:ssm/getParameter:getParameter"
 IMAGES = "alicloud:ecs/getImages:getImages"
 VERSIONS = "alicloud:cs/getKubernetesVersion:getKubernetesVersion"
 CREDENTIAL = "alicloud:cs/getClusterCredential:getClusterCredential"
+# Objects that the cloud fills in and the program reads: by type and property, the texts in them.
+FILLED = {
+    ("alicloud:cs/managedKubernetes:ManagedKubernetes", "rrsaMetadata"): ("ramOidcProviderArn", "rrsaOidcIssuerUrl")
+}
 
 # The engine's signatures on the wire (sdk/go/common/resource/sig and plugin/rpc.go).
 SECRET = "4dabf18193072939515e22adb298388d"
@@ -188,6 +192,8 @@ class _Symbols(mocks.Mocks):
         for name, kind in _types.resource_types(self.classes.get(args.typ, pulumi.CustomResource)).items():
             if state.get(name) is None and _types.unwrap_type(kind) in (str, int):
                 state[name] = f"${{{args.name}.{name}}}"
+            elif texts := FILLED.get((args.typ, name)):
+                state[name] = {text: f"${{{args.name}.{name}.{text}}}" for text in texts}
         return f"${{{args.name}.id}}", state
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:

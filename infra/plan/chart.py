@@ -12,7 +12,7 @@ class ChartPlan:
     """A Helm chart in one version. repository: empty for a chart of a registry, whose `chart` begins with oci://.
 
     after: the charts whose definitions of custom resources it needs. sha256, archive: see `chart_lock`; both are empty
-    for a chart that is known by its version alone.
+    for a chart that is known by its version alone, which is an error where the stack file is strict about it.
     """
 
     name: str
@@ -24,6 +24,7 @@ class ChartPlan:
     after: tuple[str, ...] = ()
     sha256: str = ""
     archive: str = ""
+    strict: bool = False
 
     @property
     def reference(self) -> str:

@@ -46,6 +46,7 @@ LabelKey = Annotated[
     ),
 ]
 Labels = dict[LabelKey, Annotated[str, BeforeValidator(_label)]]
+Supply = Literal["named", "strict"]  # what is not known by its digest is named, or refused
 Context = Annotated[str, AfterValidator(like(r"\w[\w@.:/-]{0,252}", "context of a kubeconfig"))]
 
 
@@ -114,12 +115,13 @@ class Serving(Section):
 class Tenancy(Section):
     """A tenant: its namespace's name, its jobs' image, and the volumes that every rank of them mounts.
 
-    form: what a job becomes; a plain job needs no operator.
+    form: what a job becomes; a plain job needs no operator. supply: `strict` refuses charts without a known digest.
     """
 
     name: Tenant
     image: Image
     form: Literal["trainjob", "jobset", "job"] = "trainjob"
+    supply: Supply = "named"
     volumes: Annotated[tuple[Claim, ...], AfterValidator(unique_names)]
     serving: Serving | None = None
 
@@ -139,6 +141,7 @@ class KubernetesSpec(Cluster):
     tenant: Tenant
     image: Image
     form: Literal["trainjob", "jobset", "job"] = "trainjob"
+    supply: Supply = "named"
     components: Components
     nodes: Annotated[tuple[PodNodes, ...], AfterValidator(at_least_one)]
     storage: Annotated[tuple[Claim, ...], AfterValidator(unique_names)] = ()
@@ -146,7 +149,14 @@ class KubernetesSpec(Cluster):
 
     @property
     def tenancy(self) -> Tenancy:
-        return Tenancy(name=self.tenant, image=self.image, form=self.form, volumes=self.storage, serving=self.serving)
+        return Tenancy(
+            name=self.tenant,
+            image=self.image,
+            form=self.form,
+            supply=self.supply,
+            volumes=self.storage,
+            serving=self.serving,
+        )
 
     @field_validator("nodes", mode="after")
     @classmethod

@@ -197,6 +197,12 @@ SERVICES = {
         arn=tagged("cs", "cluster"),
         outputs={
             "connections": [{"apiServerIntranet": "https://10.49.0.9:6443"}],
+            "rrsaMetadata": {
+                "enabled": True,
+                "ramOidcProviderArn": "acs:ram::1234567890123456:oidc-provider/ack-rrsa-c{hex}",
+                "ramOidcProviderName": "ack-rrsa-c{hex}",
+                "rrsaOidcIssuerUrl": "https://oidc-ack-cn-beijing.oss-cn-beijing.aliyuncs.com/c{hex}",
+            },
             "vpcId": "vpc-of-{hex}",
             "workerRamRoleName": "KubernetesWorkerRole-{hex}",
         },

@@ -13,7 +13,7 @@ from infra.policy import RULES, Resource, check
 PROVIDER = "pulumi:providers:alicloud"
 TAGS = {"gpufleet:stack": "x", "gpufleet:name": "y"}
 URN = "urn:pulumi:x::gpufleet::pulumi:providers:alicloud::alicloud"
-ENFORCED = "alicloud-enforces-network-policies"
+ENFORCED, BELOW = "alicloud-enforces-network-policies", "alicloud-pods-below-their-prefix"
 LEAK = "LTAI5tKmXxQwErTyUiOpAsDf"
 
 
@@ -80,20 +80,37 @@ def cluster(**inputs: Any) -> Resource:
     return made(network.CLUSTER, **{**sound, "tags": TAGS, **inputs})
 
 
-def policy(action: str | list[str], resource: str = "acs:oss:*:*:b/*", **more: Any) -> Resource:
+def policy(action: str | list[str], resource: str = "acs:oss:*:*:b/*", *, name: str = "it", **more: Any) -> Resource:
     statement = {"Effect": "Allow", "Action": action, "Resource": resource, **more}
-    return made(rights.POLICY, policyDocument=json.dumps({"Version": "1", "Statement": [statement]}))
+    return made(rights.POLICY, policyName=name, policyDocument=json.dumps({"Version": "1", "Statement": [statement]}))
 
 
-def role(principal: Any, **more: Any) -> Resource:
+def role(principal: Any, *, name: str = "it", **more: Any) -> Resource:
     statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal, **more}
-    return made(rights.ROLE, assumeRolePolicyDocument=json.dumps({"Version": "1", "Statement": [statement]}), tags=TAGS)
+    trust = json.dumps({"Version": "1", "Statement": [statement]})
+    return made(rights.ROLE, roleName=name, assumeRolePolicyDocument=trust, tags=TAGS)
 
 
-def for_pods(**tests: str) -> Resource:
+def for_pods(**tests: str | list[str] | None) -> Resource:
     """A role for pods of ACK (RRSA), by what they say of themselves."""
     provider = {"Federated": ["acs:ram::1234567890123456:oidc-provider/ack-rrsa-c1"]}
-    return role(provider, Condition={"StringLike": {f"oidc:{key}": value for key, value in tests.items()}})
+    sound = {"iss": "https://oidc-ack-cn-beijing.aliyuncs.com/c1", **tests}
+    said = {f"oidc:{key}": value for key, value in sound.items() if value is not None}
+    return role(provider, name="pods", Condition={"StringLike": said})
+
+
+ONE = {"sub": "system:serviceaccount:research:loader", "aud": "sts.aliyuncs.com"}
+DATA = "acs:oss:*:*:data"
+
+
+def pods_with(action: str, resource: str, **more: Any) -> list[Resource]:
+    """A sound role for pods, with a policy of its own."""
+    given = policy(action, resource, name="pods", **more)
+    return [
+        for_pods(**ONE),
+        given,
+        made(rights.ATTACHMENTS[0], roleName="pods", policyName="pods", policyType="Custom"),
+    ]
 
 
 def bucket_policy(**statement: Any) -> Resource:
@@ -220,6 +237,40 @@ INSECURE: dict[str, tuple[str, list[Resource]]] = {
         "alicloud-federated-subjects",
         [for_pods(sub="system:serviceaccount:*:loader", aud="sts.aliyuncs.com")],
     ),
+    "service accounts whose names begin so": (
+        "alicloud-pod-roles",
+        [for_pods(sub="system:serviceaccount:research:*", aud="sts.aliyuncs.com")],
+    ),
+    "one service account of namespaces that begin so": (
+        "alicloud-pod-roles",
+        [for_pods(sub="system:serviceaccount:research?:loader", aud="sts.aliyuncs.com")],
+    ),
+    "one service account or all": (
+        "alicloud-pod-roles",
+        [for_pods(sub=[ONE["sub"], "system:serviceaccount:research:*"], aud="sts.aliyuncs.com")],
+    ),
+    "tokens for the cluster's API": (
+        "alicloud-pod-roles",
+        [for_pods(**{**ONE, "aud": "https://kubernetes.default.svc"})],
+    ),
+    "tokens of any cluster": ("alicloud-pod-roles", [for_pods(**ONE, iss=None)]),
+    "tokens of clusters by a pattern": ("alicloud-pod-roles", [for_pods(**ONE, iss="https://oidc-ack-*")]),
+    "pods that use a whole bucket": (BELOW, pods_with("oss:GetObject", f"{DATA}/*")),
+    "pods that use folders by a pattern": (BELOW, pods_with("oss:PutObject", f"{DATA}/res*/x")),
+    "pods that list a whole bucket": (BELOW, pods_with("oss:ListObjects", DATA)),
+    "pods that list what begins so": (
+        BELOW,
+        pods_with("oss:ListObjects", DATA, Condition={"StringLike": {"oss:Prefix": "research*"}}),
+    ),
+    "pods that list their prefix, if one is named": (
+        BELOW,
+        pods_with("oss:ListObjects", DATA, Condition={"StringLikeIfExists": {"oss:Prefix": "research/*"}}),
+    ),
+    "taking on every role": ("alicloud-privilege-escalation", [policy("sts:AssumeRole", "acs:ram:*:*:role/*")]),
+    "taking on a role of any account": (
+        "alicloud-privilege-escalation",
+        [policy("sts:AssumeRole", "acs:ram:*:*:role/a")],
+    ),
     "tokens for others": ("alicloud-federated-subjects", [for_pods(sub="system:serviceaccount:research:loader")]),
     "objects for everybody": ("alicloud-private-bucket-policy", [bucket_policy(Principal=["*"])]),
     "objects for everybody but one": ("alicloud-private-bucket-policy", [bucket_policy(NotPrincipal=["1"])]),
@@ -278,11 +329,18 @@ SECURE: dict[str, list[Resource]] = {
         role({"RAM": ["acs:ram::9999888877776666:root"]}, Condition={"StringEquals": {"sts:ExternalId": "f3a9"}})
     ],
     "pods of one account": [for_pods(sub="system:serviceaccount:research:loader", aud="sts.aliyuncs.com")],
+    "pods that use their prefix": pods_with("oss:PutObject", f"{DATA}/research/*"),
+    "pods that list their prefix": pods_with(
+        "oss:ListObjects", DATA, Condition={"StringLike": {"oss:Prefix": "research/*"}}
+    ),
+    "pods that use a key": pods_with("kms:Decrypt", "acs:kms:cn-beijing:*:key/k-1"),
     "objects for one account": [bucket_policy(Principal=["1234567890123456"])],
     "objects for a network": [
         bucket_policy(Principal=["*"], Condition={"StringEquals": {"acs:SourceVpc": ["vpc-bp1"]}})
     ],
     "commands on one machine": [policy("ecs:RunCommand", "acs:ecs:*:*:instance/i-bp1")],
+    "taking on a named role": [policy("sts:AssumeRole", "acs:ram::1234567890123456:role/gpufleet-x-storage")],
+    "a role for another role": [role({"RAM": ["acs:ram::${id}:role/gpufleet-x-nodes"]})],
     "passing a named role": [policy("ram:PassRole", "acs:ram:*:*:role/gpufleet-node")],
     "a policy of our own": [made(rights.ATTACHMENTS[0], policyName="gpufleet-x", policyType="Custom")],
     "a provider": [made(PROVIDER, region="cn-beijing")],

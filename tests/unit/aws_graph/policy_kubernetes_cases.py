@@ -65,7 +65,32 @@ def chart(**inputs: Any) -> Resource:
 
 ENFORCED, NODE_METADATA = "eks-enforces-network-policies", "kubernetes-node-metadata"
 HOST, ROOT = "pod-shares-nothing-with-its-host", "container-has-no-privileges"
+TOKEN_AUDIENCE, METADATA = "projected-token-names-its-audience", "network-policy-leaves-metadata-out"
+
+
+def projected(**token: Any) -> Resource:
+    """A pod with a token of its service account in a volume."""
+    return job(volumes=[{"name": "a", "projected": {"sources": [{"serviceAccountToken": {"path": "t", **token}}]}}])
+
+
+def shared_cards(version: str) -> Resource:
+    plugin = {"repository": "nvcr.io/nvidia/mellanox", "image": "k8s-rdma-shared-dev-plugin", "version": version}
+    return made("kubernetes:mellanox.com/v1alpha1:NicClusterPolicy", spec={"rdmaSharedDevicePlugin": plugin})
+
+
+def out_to(cidr: str, *left_out: str) -> Resource:
+    return policy(egress=[{"to": [{"ipBlock": {"cidr": cidr, "except": list(left_out)}}]}])
+
+
 INSECURE: Insecure = {
+    "a plug-in by its tag": of("operator-image-is-pinned", shared_cards("network-operator-v26.4.1")),
+    "a token for the API by a volume": of(TOKEN_AUDIENCE, projected()),
+    "a token for the API by its name": of(TOKEN_AUDIENCE, projected(audience="https://kubernetes.default.svc")),
+    "a token for nobody knows whom": of(TOKEN_AUDIENCE, projected(audience="[unknown]")),
+    "a way out to the metadata of ECS": of(METADATA, out_to("100.64.0.0/10")),
+    "a way out to the metadata beside another hole": of(METADATA, out_to("100.64.0.0/10", "100.64.0.0/24")),
+    "a way out to the metadata of EC2": of(METADATA, out_to("169.254.0.0/16")),
+    "a way out to the metadata by IPv6": of(METADATA, out_to("fd00:ec2::/32")),
     "the host's network": of(HOST, job(hostNetwork=True)),
     "the host's processes": of(HOST, job(hostPID=True)),
     "the host's IPC": of(HOST, job(hostIPC=True)),
@@ -161,6 +186,12 @@ SECURE: Secure = {
             spec={"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]},
         ),
     ],
+    "a plug-in by its digest": [shared_cards(f"sha256:{'0' * 64}")],
+    "a token for the cloud's STS": [projected(audience="sts.aliyuncs.com")],
+    "a volume of other sources": [
+        job(volumes=[{"name": "a", "projected": {"sources": [{"configMap": {"name": "a"}}]}}])
+    ],
+    "a way out to the cloud's services": [out_to("100.64.0.0/10", "100.100.100.200/32")],
     "a way out to one network": [policy(egress=[{"to": [{"ipBlock": {"cidr": "10.0.0.0/16"}}]}])],
     "a way in from one namespace": [
         policy(ingress=[{"from": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]}])

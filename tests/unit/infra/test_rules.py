@@ -140,6 +140,6 @@ def test_every_rule_has_its_cases() -> None:
 
     about_gpus = {name for name in every() if name.startswith("mig-")}  # their cases: tests/unit/aws
 
-    about_charts = {"charts-are-known-by-digest"}  # its cases: tests/unit/tenants
+    about_charts = {"charts-are-known-by-digest", "strict-charts-are-known-by-digest"}  # its cases: tests/unit/tenants
 
     assert of_this_computer == {*CASES, "budget-holds", *about_gpus, *about_charts}

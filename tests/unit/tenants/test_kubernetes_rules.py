@@ -59,6 +59,7 @@ CASES: dict[str, tuple[Change, str]] = {
     "no fabric": (nodes(fabric=None), "pods-of-a-job-are-joined"),
     "no volume": (lambda cluster: cluster.update(storage=[]), "ranks-share-a-volume"),
     "charts of a version that can change": (lambda _: None, "charts-are-known-by-digest"),
+    "the same, where that is refused": (lambda c: c.update(supply="strict"), "strict-charts-are-known-by-digest"),
     "three cards": (
         nodes(fabric={"resource": "vpc.amazonaws.com/efa", "count": 3}),
         "the-node-takes-its-fabric-whole",
@@ -72,6 +73,14 @@ def test_the_shipped_stack_has_no_findings_but_charts_whose_digests_nobody_knows
     assert (finding.level, finding.rule) == ("warning", "charts-are-known-by-digest")
     assert "kueue 0.19.2" in finding.message
     assert "keda 2.20.2" not in finding.message
+
+
+def test_a_strict_stack_is_refused_for_its_charts_without_a_digest_and_told_the_command(root: Path) -> None:
+    (finding,) = planned(root, lambda cluster: cluster.update(supply="strict")).findings
+
+    assert finding.level == "error"
+    assert "no digest of kube-prometheus-stack 88.5.3, gpu-operator v26.7.0" in finding.message
+    assert "run `gpufleet catalog charts --write`" in finding.message
 
 
 def test_a_tenant_of_a_cluster_with_charts_of_its_own_has_no_findings(root: Path) -> None:

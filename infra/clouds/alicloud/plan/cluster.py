@@ -7,7 +7,7 @@ from dataclasses import replace
 from infra.checks.layout import Refusals
 from infra.clouds.alicloud.plan.ack import ack_plan
 from infra.clouds.alicloud.plan.groups import group_plan
-from infra.clouds.alicloud.plan.iam import nodes_role, permissions
+from infra.clouds.alicloud.plan.iam import nodes_role, permissions, storage_role_permissions
 from infra.clouds.alicloud.plan.model import AlicloudPlan, BudgetPlan, CopyPlan, EventPlan, InterruptionPlan, KeyPlan
 from infra.clouds.alicloud.plan.network import access_plan, network_plan, store_plan
 from infra.clouds.alicloud.plan.pricing import cost
@@ -51,7 +51,8 @@ def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
         bundle=_retention(removable=True) if machines else None,
         key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
         permissions=permissions(storage) if machines else None,
-        ack=ack_plan(stack, asked, groups, network),
+        storage_role_permissions=storage_role_permissions(storage) if machines else (),
+        ack=ack_plan(stack, asked, groups, network, storage),
         store=store_plan(groups) if machines else None,
         interruption=InterruptionPlan(
             events=(*((INTERRUPTION,) if any(group.market.kind == "spot" for group in groups) else ()), STATES),

@@ -204,7 +204,8 @@ class AckPlan:
     """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
 
     service_cidr: of its services, outside the VPC. Its API has no address of the internet. tenant: whose objects are
-    put into the cluster, None for nobody's.
+    put into the cluster, None for nobody's. tenant_permissions: of the RAM role that the tenant's pods take on, empty
+    where they need none.
     """
 
     name: str
@@ -214,6 +215,7 @@ class AckPlan:
     vswitches: tuple[str, ...]
     addons: tuple[AddonPlan, ...]
     tenant: TenantPlan | None
+    tenant_permissions: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +249,8 @@ class CopyPlan:
 class AlicloudPlan(RentedPlan):
     """A cluster in one region of Alibaba Cloud. NAT stands in the first zone.
 
-    permissions: of the nodes' role, None where ACK gives them one.
+    permissions: of the nodes' role, None where ACK gives them one. storage_role_permissions: of the role that the
+    sessions of jobs and tenants are narrowed from, none where there is no bucket, or with ACK.
     """
 
     network: AlicloudNetworkPlan
@@ -257,6 +260,7 @@ class AlicloudPlan(RentedPlan):
     copies: tuple[CopyPlan, ...]
     key: KeyPlan
     permissions: tuple[Statement, ...] | None
+    storage_role_permissions: tuple[Statement, ...]
     ack: AckPlan | None
     interruption: InterruptionPlan
     budget: BudgetPlan | None

@@ -3,17 +3,19 @@
 Sources: CIS Alibaba Cloud 2.0, 1.15 (no `*:*`); RAM User Guide, "Policy elements", "Edit the trust policy of a RAM
 role", "Create a RAM role for a trusted Alibaba Cloud service" (a service is this account's, unless it is written
 `account@service`), "Use ExternalId to prevent the confused deputy problem" and "Overview of OIDC-based SSO" (oidc:sub,
-oidc:aud); OSS User Guide, "Bucket policy".
+oidc:aud); ACK User Guide, "Use RRSA to authorize different pods to access different cloud services"; OSS User Guide,
+"Bucket policy" and "RAM policies" (`oss:Prefix` of what is listed).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from infra.clouds.aws.policy.iam import escalations, unnamed_actions, wildcards
 from infra.clouds.aws.policy.trust import any_subject, foreigners, own_accounts
-from infra.policy.documents import allowing, exact, statements, too_wide
+from infra.policy.documents import Statement, allowing, exact, plain, statements, too_wide
 from infra.policy.powers import MANAGED
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
 
@@ -26,6 +28,9 @@ ATTACHMENTS = (
 )
 TRUST = "assumeRolePolicyDocument"
 NETWORK_KEY = "acs:sourcevpc"
+TO_PODS, SERVICE_ACCOUNT = "system:", r"system:serviceaccount:[^:*?]+:[^:*?]+"
+POD_AUDIENCE = "sts.aliyuncs.com"
+OBJECTS, BELOW = re.compile(r"acs:oss:[^:]*:[^:]*:([^/]+)(?:/(.*))?"), re.compile(r"[^*?/]+/.*")
 
 
 @rule("alicloud-named-actions", POLICY)
@@ -58,6 +63,31 @@ def federated_subjects(resource: Resource) -> Iterator[Violation]:
             yield from ((TRUST, message) for message in any_subject(statement, "oidc:sub", "oidc:aud"))
 
 
+@rule("alicloud-pod-roles", ROLE)
+def pod_roles(resource: Resource) -> Iterator[Violation]:
+    """A role for pods is of one service account of one cluster, by tokens that were made for STS."""
+    for statement in allowing(_trust(resource)):
+        if _of_pods(statement):
+            if not _each(statement, "oidc:sub", lambda said: bool(re.fullmatch(SERVICE_ACCOUNT, plain(said)))):
+                yield TRUST, "lets more than one service account in; name one (oidc:sub)"
+            if not _each(statement, "oidc:aud", lambda said: said == POD_AUDIENCE):
+                yield TRUST, f"takes tokens that were made for others; require oidc:aud {POD_AUDIENCE}"
+            if not _each(statement, "oidc:iss", exact):
+                yield TRUST, "takes tokens of any cluster; name the cluster's issuer (oidc:iss)"
+
+
+@stack_rule("alicloud-pods-below-their-prefix")
+def pods_below_their_prefix(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A role for pods uses, and lists, what lies below one prefix of a bucket."""
+    for attachment in stack.of(*ATTACHMENTS):
+        roles = _named(stack, attachment, "roleName", ROLE)
+        if not any(_of_pods(each) for role in roles for each in allowing(_trust(role))):
+            continue
+        for policy in _named(stack, attachment, "policyName", POLICY):
+            for statement in allowing(_permissions(policy)):
+                yield from ((policy, "policyDocument", message) for message in _beside_a_prefix(statement))
+
+
 @stack_rule("alicloud-foreign-account")
 def foreign_account(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
     """Another account takes a role only with an external id, and another account's services never."""
@@ -83,6 +113,34 @@ def no_broad_policy(resource: Resource) -> Iterator[Violation]:
     name = str(resource.inputs.get("policyName", ""))
     if resource.inputs.get("policyType") != "Custom" and not MANAGED.match(name):
         yield "policyName", f"{name} allows far more than a node needs; name the actions"
+
+
+def _of_pods(statement: Statement) -> bool:
+    subjects = [value for test in statement.tests("oidc:sub") for value in test.values]
+    return bool(statement.principals("Federated")) and any(said.startswith(TO_PODS) for said in subjects)
+
+
+def _each(statement: Statement, key: str, sound: Callable[[str], bool]) -> bool:
+    """Whether a condition on the key takes sound values alone."""
+    return any(all(map(sound, test.values)) for test in statement.tests(key))
+
+
+def _named(stack: Stack, attachment: Resource, key: str, kind: str) -> list[Resource]:
+    """What an attachment names, by reference or by its name."""
+    made_of = list(stack.made_of(attachment, key, kind))
+    return made_of or [each for each in stack.of(kind) if each.inputs.get(key) == attachment.inputs.get(key)]
+
+
+def _beside_a_prefix(statement: Statement) -> Iterator[str]:
+    listed = _each(statement, "oss:prefix", lambda prefix: bool(BELOW.fullmatch(plain(prefix))))
+    for resource in statement.resources:
+        parts = OBJECTS.fullmatch(plain(resource))
+        if parts is None:
+            continue
+        if parts[2] is None and not listed:
+            yield f"lets pods list all of {parts[1]}; name their prefix (oss:Prefix)"
+        if parts[2] is not None and not BELOW.fullmatch(parts[2]):
+            yield f"lets pods use all of {parts[1]}; name their prefix"
 
 
 def _everybody(path: str, policy: Any, message: str) -> Iterator[Violation]:

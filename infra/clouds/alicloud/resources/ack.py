@@ -2,7 +2,9 @@
 
 Sources: pulumi-alicloud 4.0.0, cs.ManagedKubernetes (without a word its API has an address of the internet, a NAT
 gateway of its own comes along, and the projects of its logs stay behind; `addons` are read only once) and cs.NodePool
-(a pool of managed nodes knows a key pair and no password; its number of nodes is a text); CS API, CreateCluster.
+(a pool of managed nodes knows a key pair and no password; its number of nodes is a text); CS API, CreateCluster; ACK
+User Guide, "Use RRSA to authorize different pods to access different cloud services" (with RRSA, ACK makes the
+cluster's issuer and registers it with RAM as an OIDC provider).
 """
 
 from __future__ import annotations
@@ -17,8 +19,12 @@ from pulumi import ComponentResource, CustomResource, Input, InvokeOutputOptions
 from pulumi_alicloud import cs
 
 from infra.clouds.alicloud.plan.capacity import Pool, Spot
+from infra.clouds.alicloud.plan.iam import pods_role
 from infra.clouds.alicloud.plan.model import AckPlan, AddonPlan, AlicloudGroupPlan
+from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs, assumed_by_pods
 from infra.clouds.dependencies import once
+from infra.clouds.kubernetes.plan.model import TenantPlan
+from infra.clouds.kubernetes.plan.tenant import SERVICE_ACCOUNT
 from infra.clouds.kubernetes.resources.login import kubeconfig
 from infra.clouds.kubernetes.resources.objects import Tenant, TenantArgs
 
@@ -33,14 +39,17 @@ INGRESS = "nginx-ingress-controller"  # which would come with a balancer of the 
 
 @dataclass(frozen=True, kw_only=True)
 class AckArgs:
-    """What the cluster needs. vswitches: ids by name. tags: the stack's own."""
+    """What the cluster needs. vswitches: ids by name. buckets: names by the plan's. tags: the stack's own."""
 
     plan: AckPlan
     groups: Sequence[AlicloudGroupPlan]
     vswitches: Mapping[str, Input[str]]
     group_id: Input[str]
     key_id: Input[str]
+    key_arn: Input[str]
     key_name: Input[str] | None
+    buckets: Mapping[str, Input[str]]
+    stack: str
     tags: Mapping[str, str]
 
 
@@ -86,8 +95,26 @@ class Ack(ComponentResource):
         if plan.tenant is not None:
             server = cluster.connections.apply(lambda ways: (ways[0].api_server_intranet or "") if ways else "")
             login = self._login(server, [*plain, *addons, *pools])
-            Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login), mine)
+            role = self._role(cluster, plan.tenant)
+            Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login, role=role), mine)
         self.register_outputs({"cluster_id": self.cluster_id})
+
+    def _role(self, cluster: cs.ManagedKubernetes, tenant: TenantPlan) -> dict[str, Input[str]]:
+        """The role of the tenant's pods, as the variables by which SDKs find it."""
+        if tenant.identity is None:
+            return {}
+        provider = cluster.rrsa_metadata.apply(lambda told: registered(told.ram_oidc_provider_arn if told else None))
+        issuer = cluster.rrsa_metadata.apply(lambda told: registered(told.rrsa_oidc_issuer_url if told else None))
+        subject = f"system:serviceaccount:{tenant.namespace}:{SERVICE_ACCOUNT}"
+        may = IdentityArgs(
+            plan=self._args.plan.tenant_permissions,
+            role=pods_role(self._args.stack),
+            trust=assumed_by_pods(provider, issuer, tenant.identity.audience, subject),
+            buckets=self._args.buckets,
+            key_arn=self._args.key_arn,
+        )
+        role = Identity("pods", may, opts=ResourceOptions(parent=self))
+        return {"ALIBABA_CLOUD_OIDC_PROVIDER_ARN": provider, "ALIBABA_CLOUD_ROLE_ARN": role.role_arn}
 
     def _release(self, version: str) -> Input[str]:
         """What ACK calls a version: 1.35 is the newest 1.35.x-aliyun.y; one that is whole already stays what it is."""
@@ -149,6 +176,15 @@ class Ack(ComponentResource):
             compensate_with_on_demand=None if spot is None else spot.fallback is not None,
             opts=ResourceOptions(parent=self, depends_on=list(after)),
         )
+
+
+def registered(told: str | None) -> str:
+    """What a role of the cluster's pods must name, since it would let in nobody, or somebody else, without."""
+    if not told:
+        raise ValueError(
+            "ACK has told no issuer or OIDC provider of the cluster: is RRSA on, and RAM's quota not used up?"
+        )
+    return told
 
 
 def _born(addon: AddonPlan) -> ManagedKubernetesAddonArgsDict:

@@ -10,6 +10,7 @@ from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, Resour
 from pulumi_alicloud import Provider, ecs
 
 from infra import handover
+from infra.clouds.alicloud.plan.iam import nodes_role, storage_role_name
 from infra.clouds.alicloud.plan.model import AckPlan, AlicloudGroupPlan, AlicloudPlan
 from infra.clouds.alicloud.resources import copies
 from infra.clouds.alicloud.resources.access import Access, AccessArgs
@@ -19,7 +20,7 @@ from infra.clouds.alicloud.resources.bundle import Bundle, BundleArgs
 from infra.clouds.alicloud.resources.encryption import Encryption, EncryptionArgs
 from infra.clouds.alicloud.resources.events import Events, EventsArgs
 from infra.clouds.alicloud.resources.flow_log import FlowLog, FlowLogArgs
-from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs
+from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs, StorageArgs, assumed_by
 from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, base64_of
 from infra.clouds.alicloud.resources.network import Network, NetworkArgs
 from infra.clouds.alicloud.resources.node_group import NodeGroup, NodeGroupArgs
@@ -28,17 +29,19 @@ from infra.clouds.tags import ENTRANCE, named
 
 NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE = ""  # beside storage, which has names
+STORE, STORAGE_ROLE = "", "."  # beside storage, whose names are neither
 
 
 class Cluster(ComponentResource):
     """The whole cluster. kept: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
-    storage: by name, the buckets that are mounted. kubernetes: the id of a cluster of ACK.
+    storage: by name, the buckets that are mounted. storage_role: see `Identity`. kubernetes: the id of a cluster of
+    ACK.
     """
 
     store: Input[str]
+    storage_role: Input[str]
     storage: Mapping[str, Input[str]]
 
     def __init__(self, name: str, plan: AlicloudPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
@@ -54,7 +57,7 @@ class Cluster(ComponentResource):
         Events("interruption", events, mine)
         self._buckets = self._declare_buckets()
         self.storage = {name: bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
-        self.store = ""
+        self.store = self.storage_role = ""
         if plan.ack is None:
             self._machines(kept)
         else:
@@ -78,9 +81,15 @@ class Cluster(ComponentResource):
         mine, plan = ResourceOptions(parent=self), self._plan
         self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=kept), mine)
         may = IdentityArgs(
-            plan=plan.permissions or (), stack=plan.stack, buckets=self._buckets, key_arn=self._key.key_arn
+            plan=plan.permissions or (),
+            role=nodes_role(plan.stack),
+            trust=assumed_by("ecs.aliyuncs.com"),
+            buckets=self._buckets,
+            key_arn=self._key.key_arn,
         )
-        self._identity = Identity("nodes", may, mine)
+        storage = StorageArgs(plan=plan.storage_role_permissions, role=storage_role_name(plan.stack))
+        self._identity = Identity("nodes", may, storage if storage.plan else None, mine)
+        self.storage_role = self._identity.storage_role
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:
             self.store = groups[plan.store.group].address or ""
@@ -94,7 +103,10 @@ class Cluster(ComponentResource):
             vswitches=self._network.vswitches,
             group_id=group_id,
             key_id=self._key.key_id,
+            key_arn=self._key.key_arn,
             key_name=self._access.key_name,
+            buckets=self._buckets,
+            stack=self._plan.stack,
             tags=self._plan.tags,
         )
         Ack("kubernetes", args, ResourceOptions(parent=self))
@@ -143,7 +155,7 @@ class Cluster(ComponentResource):
         return user_data(
             Boot(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage),
+                handover=told(self._plan, access, "", self.storage, self.storage_role),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
@@ -163,21 +175,27 @@ def declare(plan: AlicloudPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("alicloud", region=plan.region)
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack, plan.tags)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    known = told(plan, login, cluster.store, cluster.storage)
+    known = told(plan, login, cluster.store, cluster.storage, cluster.storage_role)
     return Output.all(known, [copies.copied(copy) for copy in plan.copies]).apply(
         lambda parts: {**parts[0], "copies": parts[1]}
     )
 
 
 def told(
-    plan: AlicloudPlan, access: handover.Access, store: Input[str], storage: Mapping[str, Input[str]]
+    plan: AlicloudPlan,
+    access: handover.Access,
+    store: Input[str],
+    storage: Mapping[str, Input[str]],
+    storage_role: Input[str],
 ) -> Output[dict[str, Any]]:
     """The handover. Its nodes are found by their tags, since a scaling group has no fixed members."""
-    return Output.all(**{STORE: store, **storage}).apply(lambda known: _handover(plan, access, known).to_json())
+    return Output.all(**{STORE: store, STORAGE_ROLE: storage_role, **storage}).apply(
+        lambda known: _handover(plan, access, known).to_json()
+    )
 
 
 def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, and by name what is mounted."""
+    """known: what only the cloud knows: the store's address, the storage role, and by name what is mounted."""
     return handover.Handover(
         stack=plan.stack,
         cloud=plan.cloud,
@@ -193,4 +211,5 @@ def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, s
         ),
         environment=handover.Environment(python=NODE_PYTHON),
         kubernetes=handover.Kubernetes(cluster=plan.ack.name) if plan.ack else None,
+        storage_role=known[STORAGE_ROLE],
     )

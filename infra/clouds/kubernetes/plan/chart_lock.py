@@ -2,7 +2,7 @@
 
 sha256: of the archive, or, for a chart of a registry, of its manifest (OCI image specification, descriptors). archive:
 where the archive lies; empty for a registry, where the manifest's digest is part of the chart's name. Both are empty
-for a version whose digest nobody has taken from its publisher yet.
+for a version whose digest nobody has taken from its publisher yet: `gpufleet catalog charts` does.
 
 Sources of those that are there: the archives in the publishers' own repositories on 2026-08-22 (kedacore/charts, branch
 main, and aws/eks-charts, branch gh-pages), whose sha256 is the `digest` of the index.yaml beside them.
@@ -28,7 +28,7 @@ def locked(chart: ChartPlan) -> ChartPlan:
 
 
 @cache
-def rows() -> Mapping[tuple[str, str], Mapping[str, str]]:
+def rows(lock: Path = LOCK) -> Mapping[tuple[str, str], Mapping[str, str]]:
     """By chart and version."""
-    with LOCK.open(encoding="utf-8") as file:
+    with lock.open(encoding="utf-8") as file:
         return {(row["chart"], row["version"]): row for row in csv.DictReader(file)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from infra.clouds.kubernetes.plan.chart_lock import locked
@@ -50,7 +51,8 @@ KEYS: Mapping[str, frozenset[str]] = {
 
 def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     """In the order in which they need each other; none where the cluster has its own."""
-    return map(locked, _needed(asked, groups, components) if components.install else ())
+    needed = _needed(asked, groups, components) if components.install else ()
+    return (replace(locked(chart), strict=asked.supply == "strict") for chart in needed)
 
 
 def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
@@ -150,6 +152,19 @@ KEDA = ChartPlan(
 )
 
 
+def every() -> tuple[ChartPlan, ...]:
+    """All that any stack installs, as the lock has them."""
+    operator = gpu_operator(Components(driver="image", device_plugin="operator"), mixed=False)
+    return tuple(map(locked, (PROMETHEUS, operator, EFA, NETWORK_OPERATOR, KUEUE, TRAINER, KEDA)))
+
+
+# By its digest, which stands where a tag could (Network Operator, "Proxy and Air-Gapped Environments"). It is that of
+# the tag network-operator-v26.4.1 (Mellanox/network-operator-docs, docs/advanced/images-sha256.rst of 26.4.1).
+RDMA_PLUGIN = {
+    "repository": "nvcr.io/nvidia/mellanox",
+    "image": "k8s-rdma-shared-dev-plugin",
+    "version": "sha256:464970d3197fe982b779c48cce74d90f7563ede5daef834bf169db39ee4541c7",
+}
 MELLANOX, MOST_PODS = "15b3", 64  # the vendor of ConnectX cards, and how many pods may share one
 
 
@@ -170,12 +185,7 @@ def policies(groups: Sequence[PodGroupPlan]) -> Iterator[Manifest]:
         }
         for name in names
     ]
-    plugin = {
-        "image": "k8s-rdma-shared-dev-plugin",
-        "repository": "nvcr.io/nvidia/mellanox",
-        "version": f"network-operator-{NETWORK_OPERATOR.version}",
-        "config": json.dumps({"configList": offers}),
-    }
+    plugin = RDMA_PLUGIN | {"config": json.dumps({"configList": offers})}
     body = of("mellanox.com/v1alpha1", "NicClusterPolicy", "nic-cluster-policy")
     yield Manifest(body=body | {"spec": {"rdmaSharedDevicePlugin": plugin}}, chart=NETWORK_OPERATOR.name)
 

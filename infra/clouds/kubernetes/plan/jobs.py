@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from infra.clouds.kubernetes.plan.identity import PodIdentity
 from infra.clouds.kubernetes.plan.model import Manifest, Object, PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.queues import QUEUE, tolerations
 from infra.clouds.kubernetes.plan.tenant import JOB_LABEL, PRODUCTION, SERVICE_ACCOUNT, of, qualified
@@ -37,9 +39,18 @@ exec python -m training launch {folder}/job.toml --events --nnodes {nodes} --npr
 """
 
 
-def runtime(tenant: str, group: PodGroupPlan, storage: Sequence[StoragePlan], image: str) -> Manifest:
+def runtime(
+    tenant: str,
+    group: PodGroupPlan,
+    storage: Sequence[StoragePlan],
+    image: str,
+    identity: PodIdentity | None = None,
+) -> Manifest:
     """The tenant's own runtime: the stock one never restarts a failed job, and the chart installs none."""
-    replicated = {"name": "node", "template": _job(tenant, group, storage, image, "runtime", labels=STEP)}
+    replicated = {
+        "name": "node",
+        "template": _job(tenant, group, storage, image, "runtime", labels=STEP, identity=identity),
+    }
     spec = {
         "mlPolicy": {"numNodes": group.count, "torch": {}},
         "template": {"spec": {"failurePolicy": FAILURE, "replicatedJobs": [replicated]}},
@@ -64,17 +75,18 @@ def objects(
     Kubernetes, Container, `command`).
     """
     space, arguments = tenant.namespace, [argument.replace("$", "$$") for argument in arguments]
+    pods = partial(_job, space, group, storage, tenant.image, name, arguments, identity=tenant.identity)
     yield of("v1", "ConfigMap", name, space) | {"data": {"job.toml": text}}
     yield of("v1", "Secret", name, space) | {"data": {STORE_KEY: b64encode(key.encode()).decode()}}
     match tenant.form:
         case "job":
             service = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JOB_LABEL: name}}
             yield of("v1", "Service", name, space) | {"spec": service}
-            template = _job(space, group, storage, tenant.image, name, arguments, store=f"{name}-0.{name}")
+            template = pods(store=f"{name}-0.{name}")
             template["spec"]["template"]["spec"]["subdomain"] = name
             yield _queued(of("batch/v1", "Job", name, space)) | {"spec": template["spec"]}
         case "jobset":
-            template = _job(space, group, storage, tenant.image, name, arguments, store=f"{name}-node-0-0.{name}")
+            template = pods(store=f"{name}-node-0-0.{name}")
             spec = {"failurePolicy": FAILURE, "replicatedJobs": [{"name": "node", "replicas": 1, "template": template}]}
             yield _queued(of("jobset.x-k8s.io/v1alpha2", "JobSet", name, space)) | {"spec": spec}
         case "trainjob":
@@ -130,6 +142,7 @@ def _job(
     *,
     store: str = "",
     labels: dict[str, str] | None = None,
+    identity: PodIdentity | None = None,
 ) -> dict[str, Any]:
     """One pod a node, all of one step. A plain job replaces an evicted pod; of a set, all pods start again."""
     plain = bool(store) and "-node-" not in store
@@ -149,8 +162,12 @@ def _job(
             "tolerations": tolerations(group),
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "initContainers": [_network_check(image)],
-            "containers": [_container(group, storage, image, name, arguments, store=store)],
-            "volumes": [*_volumes(storage), *([{"name": "job", "configMap": {"name": name}}] if store else [])],
+            "containers": [_container(group, storage, image, name, arguments, store=store, identity=identity)],
+            "volumes": [
+                *_volumes(storage),
+                *([{"name": "job", "configMap": {"name": name}}] if store else []),
+                *([identity.volume] if identity else []),
+            ],
         },
     }
     spec = {
@@ -177,7 +194,14 @@ def _network_check(image: str) -> dict[str, Any]:
 
 
 def _container(
-    group: PodGroupPlan, storage: Sequence[StoragePlan], image: str, name: str, arguments: Sequence[str], *, store: str
+    group: PodGroupPlan,
+    storage: Sequence[StoragePlan],
+    image: str,
+    name: str,
+    arguments: Sequence[str],
+    *,
+    store: str,
+    identity: PodIdentity | None = None,
 ) -> dict[str, Any]:
     script = LAUNCH.format(port=STORE_PORT, folder=JOB_FOLDER, nodes=group.count, gpus=group.gpus_per_node)
     index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -192,12 +216,14 @@ def _container(
         "image": image,
         "command": ["/bin/sh", "-c", script, "launch", *arguments],
         "env": env if store else env[:2],
+        **({"envFrom": [identity.environment]} if identity else {}),
         "resources": {"requests": {"cpu": "4", "memory": "32Gi"}, "limits": dict(group.resources)},
         "securityContext": UNPRIVILEGED,
         "volumeMounts": [
             {"name": "shared-memory", "mountPath": "/dev/shm"},
             *({"name": volume.name, "mountPath": volume.mount} for volume in storage),
             {"name": "job", "mountPath": JOB_FOLDER, "readOnly": True},
+            *([identity.mount] if identity else []),
         ],
     }
 

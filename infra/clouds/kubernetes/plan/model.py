@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from infra.plan.chart import ChartPlan
 from infra.plan.commands import CommandPlan, as_root, here
 from infra.plan.model import AccessPlan, GroupPlan, Plan
+
+if TYPE_CHECKING:
+    from infra.clouds.kubernetes.plan.identity import PodIdentity
 
 Object = Mapping[str, Any]  # an object of Kubernetes, as its API takes it
 
@@ -51,13 +54,15 @@ class PodGroupPlan(GroupPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class TenantPlan:
-    """A tenant's share of a cluster. form: what a job becomes."""
+    """A tenant's share of a cluster. form: what a job becomes. identity: how its pods take on a role of the cloud by a
+    token, None where they need none, or the cloud knows another way."""
 
     namespace: str
     image: str
     form: Literal["trainjob", "jobset", "job"]
     charts: tuple[ChartPlan, ...]
     manifests: tuple[Manifest, ...]
+    identity: PodIdentity | None = None
 
     @property
     def commands(self) -> tuple[CommandPlan, ...]:

@@ -1,14 +1,17 @@
 """What pods may do, who may speak to them, and who may do what: for every object that a stack applies to Kubernetes.
 
 Sources: Kubernetes, "Pod Security Standards" (baseline and restricted), "Good practices for Kubernetes Secrets",
-"RBAC good practices", "Network Policies".
+"RBAC good practices", "Network Policies", "Managing Service Accounts" (a token without an audience is for the API).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from typing import Any
 
+from infra.clouds.kubernetes.plan.network_check import METADATA
+from infra.policy.openings import network_of
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.policy.wire import false, items, mapping, true
 
@@ -20,9 +23,11 @@ SERVICE, SECRET, POLICY = (
     "kubernetes:core/v1:Service", "kubernetes:core/v1:Secret", "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 )  # fmt: skip
 RELEASE = "kubernetes:helm.sh/v3:Release"
+NIC_POLICY = "kubernetes:mellanox.com/v1alpha1:NicClusterPolicy"
 LEVELS = ("baseline", "restricted")
 EVERYBODY = ("system:anonymous", "system:unauthenticated", "system:authenticated")
 HARMLESS = ("NET_BIND_SERVICE",)
+TOKENS_FOR = ("sts.aliyuncs.com", "sts.amazonaws.com", "pods.eks.amazonaws.com")  # who gives a cloud's role for one
 
 
 def pod_specs(value: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -80,6 +85,17 @@ def pod_has_no_token(resource: Resource) -> Iterator[Violation]:
             yield f"{path}.automountServiceAccountToken", "must be false"
 
 
+@rule("projected-token-names-its-audience")
+def projected_token_names_its_audience(resource: Resource) -> Iterator[Violation]:
+    """A token that a volume brings into a pod is for a cloud's own service, and never for the cluster's API."""
+    for path, spec in _pods(resource):
+        for i, volume in enumerate(items(spec.get("volumes"))):
+            for source in items(mapping(mapping(volume).get("projected")).get("sources")):
+                token = mapping(source).get("serviceAccountToken")
+                if token is not None and mapping(token).get("audience") not in TOKENS_FOR:
+                    yield f"{path}.volumes[{i}].projected", f"must name an audience: one of {', '.join(TOKENS_FOR)}"
+
+
 @rule("image-is-pinned")
 def image_is_pinned(resource: Resource) -> Iterator[Violation]:
     """A tag can be moved to another image; a digest cannot (OCI image specification, descriptors)."""
@@ -87,6 +103,14 @@ def image_is_pinned(resource: Resource) -> Iterator[Violation]:
         for place, container in containers(spec):
             if "@sha256:" not in str(container.get("image", "")):
                 yield f"{path}.{place}.image", "must name its digest, <image>@sha256:…"
+
+
+@rule("operator-image-is-pinned", NIC_POLICY)
+def operator_image_is_pinned(resource: Resource) -> Iterator[Violation]:
+    """The images of the network operator's parts are named by digest, too (its guide, "Air-Gapped Environments")."""
+    for path, part in mapping(resource.inputs.get("spec")).items():
+        if "image" in mapping(part) and not str(part.get("version", "")).startswith("sha256:"):
+            yield f"spec.{path}.version", "must be the image's digest, sha256:…"
 
 
 @rule("secrets-are-no-variables")
@@ -163,6 +187,20 @@ def network_policy_is_narrow(resource: Resource) -> Iterator[Violation]:
                     yield f"spec.{key}[{i}].{peers}[{j}]", "is the whole internet; name networks"
                 if mapping(peer).get("namespaceSelector") == {}:
                     yield f"spec.{key}[{i}].{peers}[{j}]", "is every namespace; name one"
+
+
+@rule("network-policy-leaves-metadata-out", POLICY)
+def network_policy_leaves_metadata_out(resource: Resource) -> Iterator[Violation]:
+    """Who reaches the metadata of a node takes on its role."""
+    for i, each in enumerate(items(mapping(resource.inputs.get("spec")).get("egress"))):
+        for j, peer in enumerate(items(mapping(each).get("to"))):
+            block = mapping(mapping(peer).get("ipBlock"))
+            allowed = network_of(block.get("cidr"))
+            left_out = [network for cidr in items(block.get("except")) if (network := network_of(cidr)) is not None]
+            for name, (address, _) in METADATA.items():
+                metadata = ip_address(address)
+                if allowed is not None and metadata in allowed and not any(metadata in each for each in left_out):
+                    yield f"spec.egress[{i}].to[{j}]", f"reaches {name}; put {address} under `except`"
 
 
 @rule("charts-are-pinned", RELEASE)

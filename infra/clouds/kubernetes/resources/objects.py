@@ -6,23 +6,28 @@ SDK's typed classes know no custom resources and cost a second of every plan, so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pulumi import ComponentResource, CustomResource, Input, Output, ProviderResource, ResourceOptions
 
+from infra.clouds.kubernetes.plan.identity import CONFIG
 from infra.clouds.kubernetes.plan.model import ChartPlan, Manifest, TenantPlan
+from infra.clouds.kubernetes.plan.tenant import of
 
 VERSION = "4.34.2"  # of the provider
 
 
 @dataclass(frozen=True, kw_only=True)
 class TenantArgs:
-    """kubeconfig: a file's path or its text, which is kept as a secret. context: None for the current one."""
+    """kubeconfig: a file's path or its text, which is kept as a secret. context: None for the current one. role: of the
+    variables of the pods' identity those that only the cloud knows."""
 
     plan: TenantPlan
     kubeconfig: Input[str]
     context: str | None = None
+    role: Mapping[str, Input[str]] = field(default_factory=dict)
 
 
 class Tenant(ComponentResource):
@@ -51,6 +56,10 @@ class Tenant(ComponentResource):
             applied = _applied(manifest, [*needs, *(space if manifest.namespaced else [])], self, provider)
             if manifest.body["kind"] == "Namespace":
                 space = [applied]
+        if args.plan.identity is not None:
+            body = of("v1", "ConfigMap", CONFIG, args.plan.namespace)
+            learnt = Manifest(body={**body, "data": {**args.plan.identity.variables, **args.role}})
+            _applied(learnt, space, self, provider)
         self.register_outputs({})
 
 

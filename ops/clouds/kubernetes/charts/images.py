@@ -1,0 +1,45 @@
+"""The images that a chart's objects name, where helm is there to render it.
+
+What is rendered is the archive whose digest was checked, with the values of the plan, by a helm without a cluster,
+plug-ins or repositories of its own. Source: Helm, "helm template".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HELM = "helm"
+SECONDS, MOST_BYTES = 120, 64 * 2**20
+IMAGE = re.compile(r"""^\s*(?:-\s+)?["']?image["']?:\s*["']?([\w][\w./:@+-]*)["']?\s*(?:#.*)?$""", re.MULTILINE)
+
+
+def named(archive: bytes, name: str, values: Mapping[str, Any]) -> list[str] | None:
+    """Sorted; None where there is no helm, or helm does not render the chart. Objects of operators' own kinds may name
+    images in other words, which are not seen."""
+    helm = shutil.which(HELM)
+    if helm is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        chart, given = Path(folder) / "chart.tgz", Path(folder) / "values.json"
+        chart.write_bytes(archive)
+        given.write_text(json.dumps(dict(values)))
+        command = [helm, "template", name, str(chart), "--values", str(given), "--include-crds=false"]
+        alone = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "KUBECONFIG": os.devnull}
+        with (Path(folder) / "rendered").open("wb+") as rendered:
+            try:
+                done = subprocess.run(
+                    command, env=alone, stdout=rendered, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
+                )
+            except (OSError, subprocess.TimeoutExpired):
+                return None
+            rendered.seek(0)
+            text = rendered.read(MOST_BYTES).decode(errors="replace")
+    return sorted(set(IMAGE.findall(text))) if done.returncode == 0 else None

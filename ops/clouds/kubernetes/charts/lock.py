@@ -1,0 +1,115 @@
+"""`gpufleet catalog charts`: the lock of charts held against what their repositories state and give out."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.clouds.kubernetes.plan.chart_lock import LOCK, rows
+from infra.clouds.kubernetes.plan.charts import every
+from infra.plan.chart import ChartPlan
+from infra.printable import one_line
+from ops.clouds.kubernetes.charts import archive, images, registry
+from ops.clouds.kubernetes.charts.https import Unfetched, Web
+from ops.clouds.kubernetes.charts.index import Unreadable, entry
+from ops.console.phases import Phases
+from ops.errors import Failure
+
+Document = dict[str, Any]
+
+MOST_INDEX, MOST_ARCHIVE = 64 * 2**20, 16 * 2**20
+COLUMNS = ("chart", "version", "sha256", "archive")
+WORDS = {"locked": "as locked", "new": "new", "refused": "refused"}
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A chart as it was given out. url: of its archive, empty for a registry, where the digest is the name."""
+
+    sha256: str
+    url: str
+    archive: bytes
+
+
+def charts(phases: Phases, *, write: bool, web: Web | None = None, lock: Path = LOCK) -> Document:
+    """Fetches every chart of the lock in its version, and proves it. write: puts the new digests into the lock, which
+    happens only where no chart was refused. Raises Failure where a chart was: one line a chart."""
+    web, known = web or Web(), rows(lock)
+    told: list[Document] = []
+    for chart in every():
+        with phases.phase(chart.name) as phase:
+            row = known.get((chart.name, chart.version), {})
+            told.append(_held(chart, row.get("sha256", ""), web))
+            phase.say(told[-1]["problem"] or f"{told[-1]['sha256']} · {WORDS[told[-1]['state']]}")
+    document = {"charts": told, "written": False}
+    if refused := [each for each in told if each["state"] == "refused"]:
+        lines = [f"{each['chart']} {each['version']}: {each['problem']}" for each in refused]
+        raise Failure(*lines, "nothing was written")
+    if write and any(each["state"] == "new" for each in told):
+        _write(lock, told)
+        document["written"] = True
+    return document
+
+
+def prove(chart: ChartPlan, web: Web) -> Proven:
+    """Raises Unfetched and Unreadable."""
+    if chart.chart.startswith("oci://"):
+        pulled = registry.pull(web, chart.chart, chart.version, MOST_ARCHIVE)
+        found, name = Proven(pulled.sha256, "", pulled.archive), chart.chart.rpartition("/")[2]
+    else:
+        index = web.get(f"{chart.repository.rstrip('/')}/index.yaml", MOST_INDEX).body
+        stated = entry(index, chart.repository, chart.chart, chart.version)
+        given = web.get(stated.url, MOST_ARCHIVE).body
+        if (digest := hashlib.sha256(given).hexdigest()) != stated.sha256:
+            raise Unfetched(f"{stated.url} has sha256 {digest}, and the repository's index states {stated.sha256}")
+        found, name = Proven(stated.sha256, stated.url, given), chart.chart
+    if problem := archive.problem(found.archive, name, chart.version):
+        raise Unfetched(problem)
+    return found
+
+
+def _held(chart: ChartPlan, locked: str, web: Web) -> Document:
+    told: Document = {"chart": chart.name, "version": chart.version, "sha256": "", "archive": "", "images": None}
+    try:
+        found = prove(chart, web)
+    except (Unfetched, Unreadable) as error:
+        return {**told, "state": "refused", "problem": one_line(str(error))}
+    told |= {"sha256": found.sha256, "archive": found.url}
+    if locked and locked != found.sha256:
+        problem = f"its repository gives out {found.sha256} now, and the lock says {locked}"
+        return {**told, "state": "refused", "problem": problem}
+    listed = images.named(found.archive, chart.name, chart.values)
+    return {**told, "images": listed, "state": "locked" if locked else "new", "problem": ""}
+
+
+def _write(lock: Path, told: list[Document]) -> None:
+    """As a whole or not at all; rows of other versions stay."""
+    fresh = {(each["chart"], each["version"]): {key: each[key] for key in COLUMNS} for each in told}
+    aside = lock.with_suffix(".new")
+    with aside.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows({**rows(lock), **fresh}.values())
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(lock)
+    rows.cache_clear()
+
+
+def text(told: Document) -> str:
+    """The digests, and by chart the images that it names by tag alone."""
+    lines = [
+        f"{each['chart']:<28} {each['version']:<10} {each['sha256']}  {WORDS[each['state']]}" for each in told["charts"]
+    ]
+    for each in told["charts"]:
+        if each["images"] is None:
+            lines.append(f"{each['chart']}: its images are not listed; `helm` on PATH would render it")
+        lines += [f"{each['chart']}: image {image}" for image in each["images"] or ()]
+    new = sum(each["state"] == "new" for each in told["charts"])
+    if told["written"]:
+        return "\n".join([*lines, f"{new} written"])
+    return "\n".join([*lines, f"{new} new; --write puts them into the table" if new else "the table is whole"])
