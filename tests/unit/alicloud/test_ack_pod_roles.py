@@ -13,7 +13,8 @@ from ali_rule_cases import A10
 from rendered import render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from infra.clouds.alicloud.resources.ack import registered
-from infra.clouds.kubernetes.plan import jobs, pods
+from infra.clouds.kubernetes.plan import jobs
+from infra.clouds.kubernetes.plan.pods import pods
 from infra.clouds.kubernetes.policy.pods import pod_specs
 from infra.graph import Graph
 
