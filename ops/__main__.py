@@ -130,17 +130,14 @@ def catalog_refresh(
 
 @catalog.command("charts")
 def catalog_charts(
-    write_table: Annotated[
-        bool, typer.Option("--write", help="put new digests into the table; else only show")
-    ] = False,
+    write_table: Annotated[bool, typer.Option("--write", help="put new digests into the table")] = False,
     as_json: Json = False,
 ) -> None:
     """Fetch every Helm chart of the table, prove it against its repository's digest, and show what the table misses."""
     from ops.clouds.kubernetes.charts import lock as command
     from ops.console.phases import Phases
 
-    told = command.charts(Phases(Screen(), quiet=as_json), write=write_table)
-    show(told, as_json, command.text)
+    show(command.charts(Phases(Screen(), quiet=as_json), write=write_table), as_json, command.text)
 
 
 @app.command()

@@ -46,7 +46,8 @@ class Web:
             with error:
                 raise Refused(url, error.code, error.headers.get("WWW-Authenticate") or "") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise Unfetched(f"{url} cannot be fetched: {' '.join(str(error).split())}") from None
+            why = getattr(error, "reason", error)
+            raise Unfetched(f"{url} cannot be fetched: {' '.join(str(why).split())}") from None
 
     def with_headers(self, **headers: str) -> Web:
         return Web(self.trust, {**self.headers, **headers})
