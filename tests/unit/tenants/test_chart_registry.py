@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from chart_server import Site, chart_archive, served  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
+from infra.clouds.kubernetes.plan import charts as known
 from infra.plan.chart import ChartPlan
-from infra.plan.kubernetes import charts as known
-from ops.supply import charts as command
-from ops.supply.https import Unfetched, Web
+from ops.clouds.kubernetes.charts import lock as command
+from ops.clouds.kubernetes.charts.https import Unfetched, Web
 
 CHART = chart_archive("keda", "2.20.2")
 DIGEST = hashlib.sha256(CHART).hexdigest()
