@@ -12,15 +12,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from training import autotune, models
+from training import build
 from training.allocator import keep_freed_memory
-from training.checkpoint.manager import Checkpoints
 from training.checkpoint.state import State
-from training.compiled import compiled
+from training.config.errors import JobError, refusal
 from training.config.job import Job
-from training.data import load as load_data
-from training.data import recipe
-from training.data.batches import Batches, Part, ahead
+from training.data.batches import Part, ahead
 from training.elastic.deadline import Leaving, StopRequest
 from training.elastic.heartbeat import Heartbeat
 from training.evaluation import evaluate
@@ -37,7 +34,7 @@ from training.optim.ema import Average
 from training.optim.loss import cross_entropy
 from training.optim.optimizer import build as build_optimizer
 from training.optim.optimizer import learning_rate, set_rate
-from training.parallel import Agreement, Ranks, Rows, connect, parallel, warm_up
+from training.parallel import Agreement, Ranks, Rows, connect, warm_up
 from training.precision import Precision
 
 
@@ -47,13 +44,16 @@ def train(job: Job, *, report: Report | None = None, stop: StopRequest | None = 
     report: told on rank 0 what happens. Raises JobError where the job does not fit its ranks, device, data or
     checkpoint.
     """
-    with connect(job.health.start_seconds) as ranks:
-        run = Run(job, ranks, report or Report(), stop)
-        try:
-            with ranges(job.trace):
-                return run.train()
-        finally:
-            run.close()
+    try:
+        with connect(job.health.start_seconds) as ranks:
+            run = Run(job, ranks, report or Report(), stop)
+            try:
+                with ranges(job.trace):
+                    return run.train()
+            finally:
+                run.close()
+    except JobError as error:
+        raise error.of_job(job.name) from error
 
 
 class Begun(NamedTuple):
@@ -72,20 +72,21 @@ class Run:
         self.job, self.ranks = job, ranks
         if ranks.device.type == "cpu":
             keep_freed_memory()
-        self.data = load_data(job).to(ranks.device)
+        self.data = build.data_of(job).to(ranks.device)
         self.steps = job.total_steps(len(self.data.train))
-        model = models.build(job, self.data).to(ranks.device)
-        self.mode = autotune.settled(job, ranks, model, self.data)
-        self.precision, layout = Precision(job, ranks.device, self.mode.compute), self.mode.memory_format
+        model = build.model_of(job, self.data).to(ranks.device)
+        self.mode = build.mode_of(job, ranks, model, self.data)
+        self.precision = Precision(self.mode.compute, ranks.device, deterministic=job.precision.deterministic)
+        layout = self.mode.memory_format
         self.model = model.to(memory_format=layout)
         self.losses = Losses(job.health, scaled=self.precision.scaler.is_enabled())
         self.peak = flops.peak(self.mode.compute, ranks.device)
         self.flops = flops.of_sample(self.model, self.data, job.seed) if self.peak else 0.0
         self.pace, self.tracer = Pace(ranks.device), Tracer(job.trace, job.out, ranks.rank)
-        self.parallel = parallel(job, compiled(self.model, job, ranks.device), ranks, self.steps)
+        self.parallel = build.parallel_of(job, self.model, ranks, self.steps)
         self.optimizer = build_optimizer(job.optimizer, self.model)
         self.parallel.settle(self.optimizer)
-        self.batches = Batches(self.data, job, ways=self.parallel.ways, mine=self.parallel.mine, memory_format=layout)
+        self.batches = build.batches_of(job, self.data, self.parallel, layout)
         shared, own = self.parallel.shared(), self.parallel.own()
         warm_up(self.model, {**shared, **own}, lambda: self.gradients(1, self.batches.at(0)))
         self.pace.lap()  # of no step
@@ -94,13 +95,14 @@ class Run:
         state = State(self.model, self.optimizer, scaler, extra=extra, shared=shared, own=own, rank=ranks.rank)
         told = report if ranks.rank == 0 else Report()
         note = report.note if ranks.rank == 0 else partial(print, file=sys.stderr)
-        made = recipe(job, self.data)
-        self.checkpoints = Checkpoints(job, made, ranks, state, self.parallel, durable=told.checkpoint, note=note)
+        self.checkpoints = build.checkpoints_of(
+            job, self.data, ranks, state, self.parallel, durable=told.checkpoint, note=note
+        )
         self.done = self.checkpoints.restore()
         if self.done > self.steps:
             key = "epochs" if job.steps is None else "steps"
             before = f"step {self.steps} lies before the newest checkpoint, step {self.done}, in {job.out}"
-            raise job.refusal(key, f"{before}; set {key} higher, or another out")
+            raise refusal(key, f"{before}; set {key} higher, or another out")
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, told, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
         self.meter = Meter(job.data.global_batch)

@@ -17,7 +17,7 @@ from training.allocator import keep_freed_memory
 from training.bench.figure import Figure, spread
 from training.config.data import Augment
 from training.data.images import Images, ImageSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 
 SAMPLES, SIDE, PAD, BATCH = 4096, 32, 4, 256
 MEAN, STD = (125.3, 123.0, 113.9), (63.0, 62.1, 66.7)  # of CIFAR-10's pixels

@@ -7,11 +7,12 @@ import time
 import numpy as np
 import torch
 
-from training import data, models
-from training.autotune import PLAIN, candidates, chosen, timed, trial
+from training.autotune import PLAIN, Passes, candidates, chosen, timed, trial
 from training.bench.figure import Figure
+from training.build import data_of, model_of
 from training.config.job import load
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
+from training.precision import Precision
 
 CASES = {
     "small CNN @28, batch 64": ("mnist", []),
@@ -45,12 +46,12 @@ def measure(rounds: int) -> Figure:
 def compared(name: str, changes: list[str], rounds: int) -> tuple[float, float, str]:
     """The gain, the seconds of the trial, and a line about the choice and its trial."""
     job = load(name, changes)
-    found, device = data.load(job), torch.device("cpu")
-    model = models.build(job, found)
+    found, device = data_of(job), torch.device("cpu")
+    model = model_of(job, found)
     inputs, targets = found.training(Draw(1, 0), np.arange(job.data.global_batch))
-    modes = candidates(job, device, images=True)
+    modes = candidates(device, images=True, fp16=job.against_fp16() is None)
     start = time.perf_counter()
-    mode = chosen(modes, trial(job, model, inputs, targets, modes, device))
+    mode = chosen(modes, trial(Passes(model, inputs, targets, device), modes))
     seconds = time.perf_counter() - start
     name = f"{mode.compute}, {'channels last' if mode.channels_last else 'plain layout'}"
     if mode == PLAIN:
@@ -58,7 +59,9 @@ def compared(name: str, changes: list[str], rounds: int) -> tuple[float, float, 
     times: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(rounds + 1):
         for plain in (True, False):
-            took = timed(job, model, inputs, targets, PLAIN if plain else mode, device)
+            used = PLAIN if plain else mode
+            precision = Precision(used.compute, device, deterministic=False)
+            took = timed(precision, model, inputs, targets, used, device)
             if turn:
                 times[plain].append(took)
     gain = min(times[True]) / min(times[False])

@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from training import data, models
 from training.bench.figure import BenchError, Figure, spread
 from training.bench.peers import CONSTANT, figure, our_turn, peer, turns
+from training.build import data_of, model_of
 from training.config.job import Job, load
 from training.data.text import TextSet
 from training.metrics import flops
@@ -73,9 +73,9 @@ def gpt(rounds: int) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         made = load("gpt-moby-dick", [*GPT, f"out={folder}"])
         seconds = [fresh(made, folder)(turn) for turn in range(rounds + 1)][1:]
-        text = data.load(made).to(torch.device("cuda"))
+        text = data_of(made).to(torch.device("cuda"))
         assert isinstance(text, TextSet)
-        model = models.build(made, text).to("cuda")
+        model = model_of(made, text).to("cuda")
         per_sample = flops.of_sample(model, text, made.seed)
     rate = (made.steps or 1) * made.data.global_batch / min(seconds)
     millions = sum(p.numel() for p in model.parameters()) / 1e6
@@ -104,8 +104,8 @@ class Examples:
     """The loop of pytorch/examples' imagenet/main.py on one resident batch, with torch's defaults of precision."""
 
     def __init__(self, made: Job) -> None:
-        found = data.load(made).to(torch.device("cuda"))
-        self.model = models.build(made, found).to("cuda")
+        found = data_of(made).to(torch.device("cuda"))
+        self.model = model_of(made, found).to("cuda")
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
         self.judge, self.steps = nn.CrossEntropyLoss(), made.steps or 1
         self.images = torch.randn(made.data.global_batch, 3, 224, 224, device="cuda")

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from training import data, models
 from training.bench import article
 from training.bench.figure import Figure, spread
+from training.build import data_of, model_of
 from training.config.job import Job, load
 from training.data.images import ImageSet
 from training.loop import train
@@ -127,14 +127,14 @@ def their_turn(made: Job, steps: int, file: Path) -> float:
 
 def theirs_of(made: Job) -> tuple[nn.Module, article.Pictures]:
     """The job's model and images, as the article holds them."""
-    found = data.load(made)
+    found = data_of(made)
     assert isinstance(found, ImageSet)
     assert isinstance(found.mean, float)
     assert isinstance(found.std, float)
     images, labels = found.train.at(np.arange(len(found.train)), None)
     pixels = images.permute(0, 2, 3, 1).squeeze(-1).numpy()
     augment = made.augment
-    return models.build(made, found), article.Pictures(
+    return model_of(made, found), article.Pictures(
         np.ascontiguousarray(pixels),
         labels.numpy(),
         mean=found.mean,

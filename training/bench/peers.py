@@ -20,12 +20,10 @@ from typing import IO, Any, Protocol
 import numpy as np
 from PIL import Image
 
-from training import models
-from training.autotune import settled
 from training.bench.checkpoint import settings, started, waited
 from training.bench.figure import BenchError, Figure, spread
+from training.build import data_of, mode_of, model_of
 from training.config.job import Job, load
-from training.data import load as load_data
 from training.loop import train
 from training.metrics.events import Report, Start, Step
 from training.parallel import connect
@@ -122,8 +120,8 @@ def fastest(name: str, changes: list[str]) -> list[str]:
     """What `compute = "auto"` chooses for a job, as settings: both sides are given the same."""
     with tempfile.TemporaryDirectory() as out, connect(60) as ranks:
         made = load(name, [*changes, f"out={out}", "precision.compute=auto"])
-        found = load_data(made)
-        mode = settled(made, ranks, models.build(made, found), found)
+        found = data_of(made)
+        mode = mode_of(made, ranks, model_of(made, found), found)
     return [f"precision.compute={mode.compute}", f"model.channels_last={str(mode.channels_last).lower()}"]
 
 

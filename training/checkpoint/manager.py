@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,7 +23,8 @@ from training.checkpoint.state import State
 from training.checkpoint.store import Share, Store
 from training.checkpoint.uploads import Copies
 from training.checkpoint.writer import Writer
-from training.config.job import Job
+from training.config.errors import refusal
+from training.config.run import Checkpoint, Health
 from training.parallel import Parallel, Ranks
 from training.secret import NoSecret, key_in
 
@@ -43,37 +45,46 @@ class Checkpoints:
     rank's alone, and every part of a state that is cut over the ranks, is written by its rank and committed with the
     others' by that lowest one.
 
-    recipe: what decides the trained weights (see `training.data.recipe`); a checkpoint of another one is refused.
-    durable: called with the step when this rank's copy is safe. note: called with a line about what was passed over.
+    out: the run's folder. recipe: what decides the trained weights (`training.data.recipe`); a checkpoint of another
+    recipe is refused. durable: called with the step when this rank's copy is on disk. note: called with one line for
+    people, such as which checkpoint was not used and why.
     """
 
     def __init__(
         self,
-        job: Job,
+        config: Checkpoint,
+        health: Health,
         recipe: Mapping[str, Any],
         ranks: Ranks,
         state: State,
         parallel: Parallel,
         *,
+        out: Path,
         durable: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
-        self._job, self._recipe, self._ranks, self._state, self._parallel = job, recipe, ranks, state, parallel
+        self._config, self._health, self._recipe, self._ranks, self._state, self._parallel = (
+            config,
+            health,
+            recipe,
+            ranks,
+            state,
+            parallel,
+        )
         self._cut = cut = parallel.cut
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
-        self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run, self._key())
+        self._store = Store(out / "checkpoints", config.keep, run, self._key())
         self._leads = ranks.gather(self._lowest_here(run))
         self._leading = self._leads[ranks.rank] == ranks.rank
         if cut and len(set(self._leads)) > 1:
-            message = f"{job.parallel.kind} writes one checkpoint from all ranks; set it to a folder that they share"
-            raise job.refusal("out", message)
+            raise refusal("out", "a sharded model is saved by all ranks together: set it to a folder that they share")
         self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
-        self._copies = Copies(job, ranks, self._store, note)
+        self._copies = Copies(config, ranks, self._store, note)
         self._writer = Writer()
-        self._interval = Interval(job.checkpoint, ranks.world)
+        self._interval = Interval(config, ranks.world)
         self._snapshot: Snapshot | None = None
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
@@ -81,7 +92,7 @@ class Checkpoints:
 
     def _key(self) -> bytes | None:
         """What manifests are signed with; every rank reads it, and all refuse the job where one cannot."""
-        key, fault, file = None, None, self._job.checkpoint.key
+        key, fault, file = None, None, self._config.key
         try:
             key = file and key_in(file)
         except NoSecret as error:
@@ -89,7 +100,7 @@ class Checkpoints:
         except OSError as error:
             fault = f"cannot read {file}: {error.strerror}"
         for why in filter(None, self._ranks.gather(fault)):
-            raise self._job.refusal("checkpoint.key", why)
+            raise refusal("checkpoint.key", why)
         return key
 
     def _lowest_here(self, run: str) -> int:
@@ -108,9 +119,8 @@ class Checkpoints:
         Raises JobError where it was trained by another recipe, or where uploads cannot be made.
         """
         for key, fault in filter(None, self._ranks.gather(self._copies.connect())):
-            raise self._job.refusal(key, fault)
+            raise refusal(key, fault)
         resume = Resume(
-            self._job,
             self._recipe,
             self._ranks,
             self._state,
@@ -125,7 +135,7 @@ class Checkpoints:
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
-        every = self._job.checkpoint.every_steps
+        every = self._config.every_steps
         return every is not None and step % every == 0
 
     def overdue(self) -> bool:
@@ -150,7 +160,7 @@ class Checkpoints:
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
-        self._ranks.wait_at_most(self._job.health.start_seconds)
+        self._ranks.wait_at_most(self._health.start_seconds)
         self._start(step)
 
     def _start(self, step: int) -> None:
@@ -211,9 +221,7 @@ class Checkpoints:
         tensors = snapshot.complete()
         if not tensors:
             return None
-        if self._job.health.finite and (
-            bad := [n for n, t in tensors.items() if n.startswith("model.") and unsound(t)]
-        ):
+        if self._health.finite and (bad := [n for n, t in tensors.items() if n.startswith("model.") and unsound(t)]):
             return f"{bad[0]} is not finite"
         try:
             return self._store.write(step, self._ranks.rank, tensors, places)

@@ -13,7 +13,7 @@ from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, re
 from training.checkpoint.shards import fill
 from training.checkpoint.state import State
 from training.checkpoint.store import Found, Store
-from training.config.job import Job
+from training.config.errors import refusal
 from training.parallel.process_group import Ranks
 
 NONE, UNFIT = -1, -2  # instead of a step
@@ -26,7 +26,6 @@ class Resume:
 
     def __init__(
         self,
-        job: Job,
         recipe: Mapping[str, Any],
         ranks: Ranks,
         state: State,
@@ -35,7 +34,7 @@ class Resume:
         *,
         leading: bool,
     ) -> None:
-        self._job, self._recipe, self._ranks, self._state, self._store = job, recipe, ranks, state, store
+        self._recipe, self._ranks, self._state, self._store = recipe, ranks, state, store
         self._note, self._leading = note, leading
 
     def whole(self) -> tuple[int, bool]:
@@ -44,7 +43,7 @@ class Resume:
         steps = self._ranks.gather(found.contents.step if found.contents else UNFIT if found.unfit else NONE)
         newest = max(steps)
         if newest < 0 and UNFIT in steps:
-            raise self._job.refusal("out", f"{self._store.root} holds checkpoints of another model; {REMEDY}")
+            raise refusal("out", f"{self._store.root} holds checkpoints of another model; {REMEDY}")
         for folder, why in found.passed_over:
             self._pass_over(folder, why)
         if newest < 0:
@@ -71,7 +70,7 @@ class Resume:
             sealed = read_manifest(folder, self._store.key)
             self._refuse_other_recipe(sealed)
             if faults := [*filter(None, self._ranks.gather(self._misfit(sealed)))]:
-                raise self._job.refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
+                raise refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
             rooms = self._state.room(shapes_in(sealed))
             fill(rooms, folder, sealed)
             self._state.load(rooms)
@@ -123,8 +122,8 @@ class Resume:
         for key in sorted(saved.keys() | wanted.keys()):
             if saved.get(key) != wanted.get(key):
                 before = f"with {saved[key]!r}" if key in saved else "before this was noted"
-                change = f"{self._job.out} was trained {before}, not {wanted.get(key)!r}"
-                raise self._job.refusal(key, f"{change}; {REMEDY}")
+                change = f"{self._store.root.parent} was trained {before}, not {wanted.get(key)!r}"
+                raise refusal(key, f"{change}; {REMEDY}")
 
 
 def shapes_in(sealed: Manifest) -> dict[str, torch.Size]:

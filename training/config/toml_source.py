@@ -13,31 +13,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from training.config.errors import JobError, Problem
+from training.config.registry import OneOf
+
 T = TypeVar("T")
 NUMBERS = (int, float)
 NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One mistake: the file (or `--set`), the line where there is one, the dotted key, and what to do."""
-
-    file: str
-    line: int | None
-    key: str
-    message: str
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place} {self.key}: {self.message}" if self.key else f"{place} {self.message}"
-
-
-class JobError(Exception):
-    """The job cannot be run as it is written; one line a mistake, in file order."""
-
-    def __init__(self, *problems: Problem) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: (p.line is None, p.line or 0)))
-        super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True)
@@ -188,12 +169,11 @@ def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         limits = tuple(rest)
-    if get_origin(hint) in (Union, UnionType):
-        options = [option for option in get_args(hint) if option is not NoneType]
+    if options := alternatives(hint, limits):
         if all(map(is_dataclass, options)):
             return tagged(options, value, source, key)
-        words = [word for option in options[1:] if get_origin(option) is Literal for word in get_args(option)]
-        return value if value in words else convert(options[0], value, source, key)
+        literals = [literal for option in options[1:] if get_origin(option) is Literal for literal in get_args(option)]
+        return value if value in literals else convert(options[0], value, source, key)
     if get_origin(hint) is tuple:
         return sequence(get_args(hint)[0], value, source, key)
     if is_dataclass(hint):
@@ -248,10 +228,20 @@ def kinds_of(option: Any) -> Iterator[str]:
     yield from get_args(get_type_hints(option)["kind"])
 
 
+def alternatives(hint: Any, annotations: Iterable[Any] = ()) -> list[Any]:
+    """The types that a value may have: those of a union, or of the registry among the annotations; none for a plain
+    type."""
+    if get_origin(hint) in (Union, UnionType):
+        return [option for option in get_args(hint) if option is not NoneType]
+    return [option for annotation in annotations if isinstance(annotation, OneOf) for option in annotation.registry]
+
+
 def choices(hint: Any) -> str:
     """What a missing table could be, for the message."""
-    options = [option for option in get_args(hint) if isinstance(option, type) and is_dataclass(option)]
-    kinds = [kind for option in options for kind in kinds_of(option)]
+    options = alternatives(hint, get_args(hint))
+    kinds = [
+        kind for option in options if isinstance(option, type) and is_dataclass(option) for kind in kinds_of(option)
+    ]
     return f"; its kind is one of {', '.join(kinds)}" if kinds else ""
 
 

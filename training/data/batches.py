@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.config.job import Job
+from training.config.data import Batching
 from training.data.images import ImageSet
-from training.data.sampler import STEPS_AT_ONCE, Indices, drawn, global_batch, share
+from training.data.sampler import global_batch, share
 from training.data.text import Documents, TextSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import STEPS_AT_ONCE, Draw, Indices, drawn
 
 T = TypeVar("T")
 VALUES_AT_ONCE = 2**18  # of inputs: what fits into a core's own cache
@@ -47,9 +47,16 @@ class Batches:
     """The steps of a training set for a rank that holds the shares `mine` of `ways`; each a function of its number."""
 
     def __init__(
-        self, source: ImageSet | TextSet, job: Job, *, ways: int, mine: range, memory_format: torch.memory_format
+        self,
+        source: ImageSet | TextSet,
+        config: Batching,
+        seed: int,
+        *,
+        ways: int,
+        mine: range,
+        memory_format: torch.memory_format,
     ) -> None:
-        self.source, self.seed, self.wanted = source, job.seed, job.data
+        self.source, self.seed, self.config = source, seed, config
         self.ways, self.mine, self.memory_format = ways, mine, memory_format
 
     def at(self, step: int) -> list[Part]:
@@ -59,7 +66,7 @@ class Batches:
     def each(self, steps: range) -> Iterator[list[Part]]:
         """The parts of one step after another. Small steps are made several at a time: most of their time goes into the
         beginning of each operation. Not so documents, whose longest one decides how wide its batch is."""
-        values = self.source.sample_values * len(self.mine) * self.wanted.global_batch // self.ways
+        values = self.source.sample_values * len(self.mine) * self.config.global_batch // self.ways
         count = min(STEPS_AT_ONCE, VALUES_AT_ONCE // max(1, values))
         if count <= 1 or isinstance(self.source.train, Documents):
             yield from map(self.at, steps)
@@ -79,9 +86,9 @@ class Batches:
 
     def cuts(self, step: int) -> Iterator[Cut]:
         """This rank's shares of a step in pieces of at most `micro_batch` samples."""
-        indices = global_batch(self.seed, step, len(self.source.train), self.wanted.global_batch)
+        indices = global_batch(self.seed, step, len(self.source.train), self.config.global_batch)
         for mine in (share(indices, which, self.ways) for which in self.mine):
-            size = self.wanted.micro_batch or len(mine)
+            size = self.config.micro_batch or len(mine)
             for start in range(0, len(mine), size):
                 yield Cut(step, mine[start : start + size], start + size >= len(mine))
 

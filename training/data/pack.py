@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from training import data
-from training.config.job import Job, JobError, load
-from training.data.datasets.packed import FORMAT, MANIFEST, PARTS
+from training.config.data import Batching
+from training.config.errors import refusal
+from training.config.job import JobError, load
 from training.data.images import DataError, ImageSet
+from training.data.packed_format import FORMAT, MANIFEST, PARTS
 from training.data.text import Documents, Running
 
 BATCH = 256  # samples read and written at once
@@ -32,7 +34,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="set any key of the job file")
     asked = parser.parse_args(argv[1:])
     try:
-        pack(load(asked.job, asked.set), asked.folder)
+        job = load(asked.job, asked.set)
+        pack(job.data, job.seed, asked.folder)
     except JobError as error:
         print(error, file=sys.stderr)
         return 2
@@ -42,16 +45,16 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def pack(job: Job, folder: Path) -> None:
+def pack(config: Batching, seed: int, folder: Path) -> None:
     """Writes beside the folder and renames, so that it is there as a whole or not at all.
 
     Raises DataError where the folder exists or the disk has no room, JobError where the job asks for a fold.
     """
-    if job.data.fold is not None:
-        raise job.refusal("data.fold", "is drawn where a packed set is read; leave it out here")
+    if config.fold is not None:
+        raise refusal("data.fold", "is drawn where a packed set is read; leave it out here")
     if folder.exists():
         raise DataError(f"{folder} is there already; name another folder, or remove it")
-    found = data.read(job)
+    found = data.read(config, seed)
     aside = folder.with_name(f".{folder.name}-{os.getpid()}")
     aside.mkdir(parents=True)
     try:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from training.config.data import Content
 from training.data.images import DataError
-from training.data.sampler import Indices, permutation
-from training.data.transforms.augment import PLACE, Draw
+from training.data.sampler import permutation
+from training.data.transforms.draw import PLACE, Draw, Indices
 
 PADDING = 0  # fills a document up to its set's length
 ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of this
@@ -94,6 +95,10 @@ class TextSet:
     classes: int
     tokenizer: str | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def content(self) -> Content:
+        return "documents" if self.classes else "running text"
 
     @property
     def sample_values(self) -> int:

@@ -61,9 +61,10 @@ def launch(asked: argparse.Namespace) -> int:
 
     key = store_key(asked.store_key, make=False) if asked.store else None
     with Request(attached=asked.attached) as request:  # a request is heard before torch is there
-        from training.elastic.supervise import supervise
+        from training.elastic.supervise import Run, supervise
 
-        return supervise(job, worker_command(asked), asked, request, key)
+        run = Run(name=job.name, out=job.out, hang_seconds=job.health.hang_seconds)
+        return supervise(run, worker_command(asked), asked, request, key)
 
 
 def worker_command(asked: argparse.Namespace) -> list[str]:

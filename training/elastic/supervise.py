@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from torch.distributed.elastic.rendezvous import (
     RendezvousTimeoutError,
 )
 
-from training.config.job import Job
 from training.elastic.agent import Agent
 from training.elastic.deadline import SHUTDOWN
 from training.elastic.exit_codes import EXIT_FAILED, Ended
@@ -41,9 +41,20 @@ MONITOR_SECONDS = 0.1
 RESTARTS = 1_000_000  # no limit of ours: a job ends after rounds without a step, not after restarts
 
 
-def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
-    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise. key: of the store
-    outside the job, if there is one."""
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a launcher has to know of a job. out: the run's folder. hang_seconds: how long a rank may do nothing."""
+
+    name: str
+    out: Path
+    hang_seconds: int
+
+
+def supervise(run: Run, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
+    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise.
+
+    command: arguments of `python` for one rank. key: of the rendezvous store outside the job, if there is one.
+    """
     store = asked.store or "this node"
     with _told_plainly(store, asked.nnodes.least):
         address = _own_address(asked.store) if asked.store else LOOPBACK
@@ -51,7 +62,7 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
         nproc = asked.nproc or torch.cuda.device_count() or 1
         settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
 
-        folder = own_folder(job.out / "logs")
+        folder = own_folder(run.out / "logs")
         _log_torch_to(folder / "agent.log")
         os.environ[SHUTDOWN] = str(asked.shutdown_timeout)
         os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
@@ -60,7 +71,7 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
         spec = WorkerSpec(
             role="rank",
             local_world_size=nproc,
-            rdzv_handler=Rendezvous(job.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
+            rdzv_handler=Rendezvous(run.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
             entrypoint=sys.executable,
             args=tuple(command),
             max_restarts=RESTARTS,
@@ -73,15 +84,15 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
             spec,
             Logs(folder),
             request=request,
-            sources=(FileSwitch(job.out / "STOP"),),
-            progress=Progress(job.out),
+            sources=(FileSwitch(run.out / "STOP"),),
+            progress=Progress(run.out),
             shutdown_seconds=asked.shutdown_timeout,
-            hang_seconds=job.health.hang_seconds,
+            hang_seconds=run.hang_seconds,
         )
         with Relay():
             result = agent.run()
     if result is None:
-        raise Ended(EXIT_FAILED, f"another program closed the job {job.name} at {store}")
+        raise Ended(EXIT_FAILED, f"another program closed the job {run.name} at {store}")
     return 0
 
 

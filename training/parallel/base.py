@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from training.data.batches import Part
 from training.parallel.process_group import Ranks
-from training.precision import Precision
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+class Precision(Protocol):
+    """The numbers that a step computes with, see `training.precision`."""
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Around forward and loss."""
+        ...
+
+    def backward(self, loss: Tensor) -> None:
+        """The backward pass, the loss scaled where the format needs it."""
+        ...
 
 
 class Parallel:

@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
-from training.config.job import Job
+from training.config.errors import refusal
 from training.parallel.base import Parallel
 from training.parallel.ordered_sum import flatten, ordered_sum, unflatten
 from training.parallel.process_group import Ranks
@@ -30,8 +30,8 @@ class Tensor(Parallel):
 
     cut = True
 
-    def __init__(self, job: Job, model: nn.Module, ranks: Ranks, mesh: DeviceMesh) -> None:
-        super().__init__(model, ranks, job.data.global_batch)
+    def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, mesh: DeviceMesh) -> None:
+        super().__init__(model, ranks, global_batch)
         plan = {
             name: style
             for name, module in model.named_modules()
@@ -39,7 +39,9 @@ class Tensor(Parallel):
             if fnmatch(name, pattern) and isinstance(module, nn.Linear)
         }
         if not plan:
-            raise job.refusal("parallel.kind", f"{job.model.kind} has no layer that tensor parallelism cuts; use fsdp")
+            raise refusal(
+                "parallel.kind", f"{type(model).__name__} has no layer that tensor parallelism can split; use fsdp"
+            )
         parallelize_module(model, mesh["model"], plan)
         row, self.ways, self.copies = mesh["data"].get_local_rank(), mesh["data"].size(), mesh["model"].size()
         self.mine, self.seat = range(row, row + 1), (row, self.ways)

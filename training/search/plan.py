@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from training.config.data import Fold
+from training.config.errors import JobError
 from training.config.job import Job, load
 from training.config.limits import Count, Mistakes
-from training.config.toml_source import JobError, Source, fill
+from training.config.toml_source import Source, fill
 from training.config.toml_source import read as read_toml
 
 

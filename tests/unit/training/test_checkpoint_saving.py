@@ -39,7 +39,9 @@ def checkpoints(job: Job, model: nn.Module, told: list[str], *, cut: bool = Fals
         def durable(step: int) -> None:
             told.append(f"durable {step}")
 
-        yield Checkpoints(job, {}, ranks, state, way, durable=durable, note=told.append)
+        yield Checkpoints(
+            job.checkpoint, job.health, {}, ranks, state, way, out=job.out, durable=durable, note=told.append
+        )
 
 
 @pytest.mark.parametrize("cut", [False, True])

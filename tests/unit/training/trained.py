@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 from training.config.job import Job
+from training.data import pack
 from training.metrics.events import Report, Step
 
 
@@ -41,6 +43,11 @@ class CrashAt(Report):
             if self.saved and not self.durable.wait(timeout=60):
                 raise AssertionError(f"the save of step {self.saved} never became durable")
             raise Crash
+
+
+def pack_job(job: Job, folder: Path) -> None:
+    """Packs the data set of a job."""
+    pack.pack(job.data, job.seed, folder)
 
 
 def metrics(job: Job) -> list[dict]:

@@ -13,21 +13,21 @@ from accelerate import Accelerator
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from training import data, models
 from training.bench.baselines import serve
+from training.build import data_of, model_of
 from training.config.job import Job
 from training.data.images import ImageSet
 
 
 def turn_of(job: Job) -> Callable[[], float]:
-    found = data.load(job)
+    found = data_of(job)
     assert isinstance(found, ImageSet)
     assert isinstance(found.mean, float)
     assert isinstance(found.std, float)
     images, labels = found.train.at(np.arange(len(found.train)), None)
     pairs = TensorDataset(images.float(), labels)
     samples = DataLoader(pairs, batch_size=job.data.global_batch, shuffle=True, drop_last=True)
-    model = models.build(job, found).to(memory_format=torch.channels_last)
+    model = model_of(job, found).to(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(model.parameters(), lr=job.optimizer.lr, weight_decay=job.optimizer.weight_decay)
     rates = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
     accelerator = Accelerator(cpu=True, mixed_precision="no")

@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from training import data, models
+from training.build import data_of, model_of
 from training.config.job import Job
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.optim.loss import cross_entropy
 
 
 def after_a_step(job: Job) -> tuple[nn.Module, torch.optim.Optimizer]:
     """Model and optimizer; the momentum exists from the first step on."""
-    found = data.load(job)
-    model = models.build(job, found)
+    found = data_of(job)
+    model = model_of(job, found)
     optimizer = torch.optim.SGD(model.parameters(), lr=job.optimizer.lr, momentum=0.9)
     inputs, targets = found.training(Draw(job.seed, 0), np.arange(2))
     cross_entropy(model(inputs), targets).backward()

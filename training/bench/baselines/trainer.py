@@ -17,10 +17,11 @@ from transformers import (
     TrainingArguments,
 )
 
-from training import data, models
 from training.bench.baselines import serve
-from training.config.job import AdamW, Job
+from training.build import data_of, model_of
+from training.config.job import Job
 from training.config.model import TextEncoder
+from training.config.optimizer import AdamW
 from training.data.text import PADDING, TextSet
 
 
@@ -50,7 +51,7 @@ class Clock(TrainerCallback):
 
 
 def turn_of(job: Job) -> Callable[[], float]:
-    found = data.load(job)
+    found = data_of(job)
     asked, optimizer = job.model, job.optimizer
     assert isinstance(found, TextSet)
     assert isinstance(asked, TextEncoder)
@@ -87,7 +88,7 @@ def turn_of(job: Job) -> Callable[[], float]:
 
     def turn() -> float:
         model = BertForSequenceClassification(shape)
-        model.load_state_dict(models.build(job, found).state_dict())
+        model.load_state_dict(model_of(job, found).state_dict())
         clock = Clock()
         Trainer(model=model, args=settings, train_dataset=documents, callbacks=[clock]).train()
         return clock.ended - clock.began

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from training import strict
+from training.config.data import Cifar10
 from training.data.images import DataError, Images, ImageSet
 
 CLASSES, SIDE = 10, 32
@@ -16,8 +17,9 @@ TRAINING = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 HELD_OUT = "test_batch.bin"
 
 
-def load(folder: Path) -> ImageSet:
+def load(config: Cifar10, seed: int) -> ImageSet:
     """The five training files and the held-out one; raises DataError naming the file and what is wrong with it."""
+    folder = config.path
     if not folder.is_dir():
         raise DataError(
             f"data.path {folder} is no folder; unpack cifar-10-binary.tar.gz and give its cifar-10-batches-bin"

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from training.config.data import Augment
-from training.data.sampler import Indices
-from training.data.transforms.augment import MIX, PLACE, SHARE, Draw
+from training.data.transforms.draw import MIX, PLACE, SHARE, Draw, Indices
 
 STEPS = 4096  # of a Beta distribution's table
 
@@ -21,16 +20,16 @@ def mixed(
     others: Tensor,
     targets: Tensor,
     other_targets: Tensor,
-    wanted: Augment,
+    config: Augment,
     draw: Draw,
     indices: Indices,
 ) -> tuple[Tensor, Tensor]:
     """Each image with its partner, and the classes in the same shares; float32 [images, classes]."""
-    cut = np.full(len(indices), bool(wanted.cutmix))
-    if wanted.mixup and wanted.cutmix:
+    cut = np.full(len(indices), bool(config.cutmix))
+    if config.mixup and config.cutmix:
         cut = draw.bits(MIX, indices) >> np.uint64(63) == 1
     uniform = draw.uniform(SHARE, indices)
-    kept = np.where(cut, beta(uniform, wanted.cutmix or 1.0), beta(uniform, wanted.mixup or 1.0)).astype(np.float32)
+    kept = np.where(cut, beta(uniform, config.cutmix or 1.0), beta(uniform, config.mixup or 1.0)).astype(np.float32)
     inside = boxes(kept, draw, indices, images.shape[2], images.shape[3])
     kept = np.where(cut, 1 - inside.mean(axis=(1, 2), dtype=np.float32), kept)
     weights = np.where(cut[:, None, None], 1 - inside, kept[:, None, None]).astype(np.float32)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.data.sampler import Indices
-from training.data.transforms.augment import RANDAUGMENT, Draw, grey, mapped, mean_grey
+from training.data.transforms.affine import mapped
+from training.data.transforms.colour import grey, mean_grey
+from training.data.transforms.draw import RANDAUGMENT, Draw, Indices
 
 # at magnitude 1, as in the paper: degrees of a turn, slant, share of the image's side, factor around 1
 TURN, SLANT, MOVE, FACTOR = 30.0, 0.3, 0.45, 0.9
