@@ -28,8 +28,10 @@ from training.precision import Precision
 
 SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
 ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
-TURNS = 3  # of a mode's further passes, modes alternating
-TURNS_SECONDS = 0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
+REPEATS = 3  # of a mode's further passes, modes alternating
+REPEATS_SECONDS = (
+    0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
+)
 GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
 SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes turns only where they are short
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
@@ -106,7 +108,7 @@ def read(path: Path) -> Mode | None:
         return mode
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, strict.NoFile) as error:
+    except (ValueError, TypeError, strict.NotRegularFileError) as error:
         advice = "remove it: the trial is made again, and may choose otherwise; or name what this run computes with"
         raise refusal("precision.compute", f"{path} cannot be read; {advice}") from error
 
@@ -132,15 +134,15 @@ def trial(passes: Passes, modes: list[Mode]) -> list[float]:
     The plain mode is first, so when time runs out nothing slower is chosen; where its first pass takes longer than
     SECONDS, that is all of the trial, and the plain mode stays. All modes pass over as many samples.
     """
-    count, plain = passes.grown(SECONDS / len(modes) / (2 + TURNS))  # two for a look, then the turns
+    count, plain = passes.grown(SECONDS / len(modes) / (2 + REPEATS))  # two for a look, then the turns
     least = {PLAIN: plain}
     for mode in modes[1:]:
         least[mode] = passes.look(mode, count, 2 * plain)
-    share = TURNS_SECONDS / len(modes)
-    able = {mode: TURNS if least[mode] <= SLOWER * plain else 0 for mode in modes}
-    turns = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
-    for turn in range(max(turns.values()) if len(modes) > 1 else 0):
-        for mode in [mode for mode in modes if turn < turns[mode]]:
+    share = REPEATS_SECONDS / len(modes)
+    able = {mode: REPEATS if least[mode] <= SLOWER * plain else 0 for mode in modes}
+    repeats = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
+    for repeat in range(max(repeats.values()) if len(modes) > 1 else 0):
+        for mode in [mode for mode in modes if repeat < repeats[mode]]:
             least[mode] = min(least[mode], passes.run(mode, count, least[mode]))
     return [*least.values()]
 

@@ -57,7 +57,9 @@ def parallel_of(job: Job, model: nn.Module, ranks: Ranks, steps: int) -> Paralle
 
 def batches_of(job: Job, samples: data.DataSet, way: Parallel, memory_format: torch.memory_format) -> Batches:
     """The batches of this rank."""
-    return Batches(samples, job.data, job.seed, ways=way.ways, mine=way.mine, memory_format=memory_format)
+    return Batches(
+        samples, job.data, job.seed, dp_size=way.dp_size, dp_shards=way.dp_shards, memory_format=memory_format
+    )
 
 
 def checkpoints_of(

@@ -22,12 +22,12 @@ class Bare:
     """A model, an optimizer and the images of a job; `run` trains for some steps."""
 
     def __init__(self, job: Job) -> None:
-        found = data_of(job)
+        data = data_of(job)
         self.layout = torch.channels_last
-        assert isinstance(found, ImageSet)
-        self.images, self.labels = found.train.at(np.arange(len(found.train)), None)
-        self.normalised = found.normalised
-        model = model_of(job, found).to(memory_format=self.layout)
+        assert isinstance(data, ImageSet)
+        self.images, self.labels = data.train.at(np.arange(len(data.train)), None)
+        self.normalised = data.normalised
+        model = model_of(job, data).to(memory_format=self.layout)
         self.model = DistributedDataParallel(model, gradient_as_bucket_view=True, forward_sync_buffers=False)
         rate, decay = job.optimizer.lr, job.optimizer.weight_decay
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)

@@ -15,7 +15,7 @@ import torch
 
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.interval import Interval
-from training.checkpoint.manifest import Damaged, Place, whole
+from training.checkpoint.manifest import Place, whole
 from training.checkpoint.resume import Resume
 from training.checkpoint.shards import Shares
 from training.checkpoint.snapshot import Snapshot
@@ -26,14 +26,12 @@ from training.checkpoint.writer import Writer
 from training.config.errors import refusal
 from training.config.run import Checkpoint, Health
 from training.parallel import Parallel, Ranks
-from training.secret import NoSecret, key_in
-
-__all__ = ["Checkpoints", "Damaged", "digest"]
+from training.secret import KeyFileError, key_in
 
 PATIENCE_SECONDS = 0.5  # with a save that is all but written; well below the least `health.step_seconds`
 
 
-class NotSaved(OSError):
+class CheckpointNotSavedError(OSError):
     """A state that did not become a checkpoint; the message says why."""
 
 
@@ -71,15 +69,15 @@ class Checkpoints:
             state,
             parallel,
         )
-        self._cut = cut = parallel.cut
+        self._sharded = parallel.sharded
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
         self._store = Store(out / "checkpoints", config.keep, run, self._key())
         self._leads = ranks.gather(self._lowest_here(run))
         self._leading = self._leads[ranks.rank] == ranks.rank
-        if cut and len(set(self._leads)) > 1:
+        if self._sharded and len(set(self._leads)) > 1:
             raise refusal("out", "a sharded model is saved by all ranks together: set it to a folder that they share")
-        self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
+        self._together = self._sharded or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
         self._copies = Copies(config, ranks, self._store, note)
@@ -95,7 +93,7 @@ class Checkpoints:
         key, fault, file = None, None, self._config.key
         try:
             key = file and key_in(file)
-        except NoSecret as error:
+        except KeyFileError as error:
             fault = str(error)
         except OSError as error:
             fault = f"cannot read {file}: {error.strerror}"
@@ -128,7 +126,7 @@ class Checkpoints:
             self._note,
             leading=self._leading,
         )
-        step, everywhere = resume.cut() if self._cut else resume.whole()
+        step, everywhere = resume.sharded() if self._sharded else resume.whole()
         self._saved_step = step if everywhere else -1
         self._copies.make_up(step)
         return step
@@ -169,8 +167,8 @@ class Checkpoints:
         self._settle()
         began = self._saved_at = time.monotonic()
         self._saved_step = step
-        self._parallel.same(self._state.of_each_rank())
-        places, live = self._mine()
+        self._parallel.broadcast_buffers(self._state.of_each_rank())
+        places, live = self._own_part()
         if live or self._together:
             snapshot = self._snapshot = self._fitting(places, live)
             snapshot.begin(live)
@@ -186,11 +184,11 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Makes the buffers of later saves, now that the optimizer has its state."""
-        self._snapshot = self._fitting(*self._mine())
+        self._snapshot = self._fitting(*self._own_part())
 
-    def _mine(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
+    def _own_part(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
         """What this rank writes, by key in its file: the places in the whole state, and the live tensors."""
-        if self._cut:
+        if self._sharded:
             tensors = self._state.tensors()
             self._shares = self._shares or Shares(tensors, self._ranks)
             return self._shares.places(), self._shares.live(tensors)
@@ -205,8 +203,8 @@ class Checkpoints:
 
     def _write(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> None:
         """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
-        mine = self._written(step, snapshot, places)
-        written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
+        own_share = self._written(step, snapshot, places)
+        written = self._ranks.gather(own_share, self._ranks.saving) if self._together else [own_share]
         written = [Share.of(share) if isinstance(share, dict) else share for share in written]
         fault = next((share for share in written if isinstance(share, str)), None)
         if self._leading:
@@ -214,7 +212,7 @@ class Checkpoints:
         if fault is not None:
             if self._leading:
                 self._store.drop(step)
-            raise NotSaved(fault)
+            raise CheckpointNotSavedError(fault)
 
     def _written(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> Share | str | None:
         """This rank's file; None where it has nothing to write, a reason where it must not or cannot."""
@@ -266,18 +264,20 @@ class Checkpoints:
 
     def digest(self) -> str:
         """sha256 over the state, on every rank; that of the folder where more than rank 0 has a part in it."""
-        mine = None
+        own_digest = None
         if self._ranks.rank == 0:
             final = self._store.folder(self._saved_step)
-            mine = (of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())).encode()
-        return self._ranks.broadcast(mine, 0).decode()
+            own_digest = (
+                of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())
+            ).encode()
+        return self._ranks.broadcast(own_digest, 0).decode()
 
     def finish(self) -> None:
         """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
         try:
             self._writer.wait()
         except OSError as why:
-            raise NotSaved(f"step {self._saved_step} is not saved: {why}") from why
+            raise CheckpointNotSavedError(f"step {self._saved_step} is not saved: {why}") from why
         self._ranks.barrier()
 
     def upload(self, seconds_left: Callable[[], float]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from training.checkpoint.manifest import Damaged, read_manifest
-from training.checkpoint.remote import NoAddress, Remote, Unreachable, Uploads
+from training.checkpoint.manifest import CorruptCheckpointError, read_manifest
+from training.checkpoint.remote import InvalidEndpointError, ObjectStoreError, Remote, Uploads
 from training.checkpoint.store import Store
 from training.config.run import Checkpoint
 from training.parallel import Ranks
@@ -31,9 +31,9 @@ class Copies:
         try:
             remote = Remote(config.upload, config.endpoint)
             self._bring(remote)
-        except NoAddress as why:
+        except InvalidEndpointError as why:
             return "checkpoint.endpoint", str(why)
-        except Unreachable as why:
+        except ObjectStoreError as why:
             return "checkpoint.upload", str(why)
         self._uploads = Uploads(remote, self._note)
         return None
@@ -48,7 +48,7 @@ class Copies:
                 remote.fetch(step, self._store)
                 self._note(f"checkpoint step {step} is back from {self._config.upload}")
                 return
-            except Damaged as why:
+            except CorruptCheckpointError as why:
                 self._note(f"uploaded checkpoint step {step} passed over: {why}")
 
     def make_up(self, step: int) -> None:
@@ -77,9 +77,9 @@ class Copies:
         behind."""
         waiting = self._uploads is not None
         while True:
-            told = self._ranks.gather((waiting, seconds_left()))
-            seconds = min(left for _, left in told)
-            if not any(waits for waits, _ in told):
+            states = self._ranks.gather((waiting, seconds_left()))
+            seconds = min(left for _, left in states)
+            if not any(waits for waits, _ in states):
                 return
             if seconds <= 0:
                 if waiting:

@@ -26,7 +26,7 @@ class Limit:
     """What a number must obey, written beside its type: `Annotated[int, Limit(...)]`."""
 
     holds: Callable[[Any], bool]
-    words: str
+    requirement: str
 
 
 @dataclass(kw_only=True)
@@ -93,15 +93,15 @@ def read(path: Path) -> Source:
 
 def key_lines(text: str) -> dict[str, int]:
     """Line of every table and key, from 1; tomllib keeps no positions, so the text is scanned."""
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*([\w.\"' -]+?)\s*\]", line):
             table = plain(header[1])
-            found.setdefault(table, number)
+            positions.setdefault(table, number)
         elif key := re.match(r"\s*([\w.\"' -]+?)\s*=", line):
-            found.setdefault(f"{table}.{plain(key[1])}".lstrip("."), number)
-    return found
+            positions.setdefault(f"{table}.{plain(key[1])}".lstrip("."), number)
+    return positions
 
 
 def plain(key: str) -> str:
@@ -206,7 +206,7 @@ def scalar(hint: type, value: Any, limits: tuple[Limit, ...], source: Source, ke
         return None
     for limit in limits:
         if not limit.holds(value):
-            source.complain(key, f"{limit.words}, is {value!r}")
+            source.complain(key, f"{limit.requirement}, is {value!r}")
     return float(value) if hint is float else value
 
 

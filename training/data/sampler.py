@@ -27,6 +27,6 @@ def global_batch(seed: int, step: int, samples: int, batch: int) -> Indices:
     return permutation(seed, epoch, samples)[place * batch : (place + 1) * batch]
 
 
-def share(indices: Indices, which: int, ways: int) -> Indices:
+def share(indices: Indices, shard: int, shards: int) -> Indices:
     """Every `ways`-th index: the part of one rank or of one logical shard. Parts differ by at most one sample."""
-    return indices[which::ways]
+    return indices[shard::shards]

@@ -138,5 +138,5 @@ def fold(data: TextSet, number: int, folds: int) -> TextSet:
         first, last = (len(train.tokens) * n // folds for n in (number, number + 1))
         rest = np.concatenate([train.tokens[:first], train.tokens[last:]])
         parts = (Running(tokens=part, length=train.length) for part in (rest, train.tokens[first:last]))
-    kept, held_out = parts
-    return replace(data, train=kept, held_out=held_out)
+    training, held_out = parts
+    return replace(data, train=training, held_out=held_out)

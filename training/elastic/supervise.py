@@ -23,7 +23,7 @@ from torch.distributed.elastic.rendezvous import (
 
 from training.elastic.agent import Agent
 from training.elastic.deadline import SHUTDOWN
-from training.elastic.exit_codes import EXIT_FAILED, Ended
+from training.elastic.exit_codes import EXIT_FAILED, LaunchExitError
 from training.elastic.failures import Logs, own_folder
 from training.elastic.node import Endpoint, address_towards, settle_environment
 from training.elastic.notices import FileSwitch
@@ -50,28 +50,28 @@ class Run:
     hang_seconds: int
 
 
-def supervise(run: Run, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
-    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise.
+def supervise(run: Run, command: Sequence[str], args: argparse.Namespace, request: Request, key: bytes | None) -> int:
+    """Run the ranks of this node until the job finished (0); raises `LaunchExitError` when it ended otherwise.
 
     command: arguments of `python` for one rank. key: of the rendezvous store outside the job, if there is one.
     """
-    store = asked.store or "this node"
-    with _told_plainly(store, asked.nnodes.least):
-        address = _own_address(asked.store) if asked.store else LOOPBACK
-        client, port, key = _store(asked.store, key)
-        nproc = asked.nproc or torch.cuda.device_count() or 1
-        settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
+    store = args.store or "this node"
+    with _as_launch_errors(store, args.nnodes.least):
+        address = _own_address(args.store) if args.store else LOOPBACK
+        client, port, key = _store(args.store, key)
+        nproc = args.nproc or torch.cuda.device_count() or 1
+        settle_environment(address, nproc * (args.nnodes.most if address == LOOPBACK else 1))
 
         folder = own_folder(run.out / "logs")
         _log_torch_to(folder / "agent.log")
-        os.environ[SHUTDOWN] = str(asked.shutdown_timeout)
+        os.environ[SHUTDOWN] = str(args.shutdown_timeout)
         os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
             "SIGUSR2"  # torch takes its signals anew each round: SIGTERM is ours
         )
         spec = WorkerSpec(
             role="rank",
             local_world_size=nproc,
-            rdzv_handler=Rendezvous(run.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
+            rdzv_handler=Rendezvous(run.name, client, key, args.nnodes.least, args.nnodes.most, address),
             entrypoint=sys.executable,
             args=tuple(command),
             max_restarts=RESTARTS,
@@ -86,13 +86,13 @@ def supervise(run: Run, command: Sequence[str], asked: argparse.Namespace, reque
             request=request,
             sources=(FileSwitch(run.out / "STOP"),),
             progress=Progress(run.out),
-            shutdown_seconds=asked.shutdown_timeout,
+            shutdown_seconds=args.shutdown_timeout,
             hang_seconds=run.hang_seconds,
         )
         with Relay():
             result = agent.run()
     if result is None:
-        raise Ended(EXIT_FAILED, f"another program closed the job {run.name} at {store}")
+        raise LaunchExitError(EXIT_FAILED, f"another program closed the job {run.name} at {store}")
     return 0
 
 
@@ -109,25 +109,27 @@ def _store(outside: Endpoint | None, key: bytes | None) -> tuple[Store, int, byt
 
 
 @contextmanager
-def _told_plainly(store: Endpoint | str, least: int) -> Iterator[None]:
+def _as_launch_errors(store: Endpoint | str, least: int) -> Iterator[None]:
     """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
     try:
         yield
     except RendezvousConnectionError as error:
-        raise Ended(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
+        raise LaunchExitError(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
     except RendezvousTimeoutError as error:
-        raise Ended(EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s") from error
+        raise LaunchExitError(
+            EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s"
+        ) from error
     except RendezvousError as error:
-        raise Ended(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
+        raise LaunchExitError(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
     except OSError as error:
-        raise Ended(EXIT_FAILED, str(error)) from error
+        raise LaunchExitError(EXIT_FAILED, str(error)) from error
 
 
 def _own_address(store: Endpoint) -> str:
     try:
         return address_towards(store.host)
     except OSError as error:
-        raise Ended(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
+        raise LaunchExitError(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
 
 
 def _log_torch_to(file: Path) -> None:

@@ -40,8 +40,8 @@ class Output(nn.Module):
         self.LayerNorm = nn.LayerNorm(width, eps=EPS)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, hidden: Tensor, kept: Tensor) -> Tensor:
-        return self.LayerNorm(self.dropout(self.dense(hidden)) + kept)
+    def forward(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        return self.LayerNorm(self.dropout(self.dense(hidden)) + residual)
 
 
 class Attended(nn.Module):

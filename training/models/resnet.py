@@ -33,8 +33,8 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        kept = x if self.downsample is None else self.downsample(x)
-        return self.relu(self.path(x) + kept)
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return self.relu(self.path(x) + shortcut)
 
 
 class Basic(Block):

@@ -32,30 +32,30 @@ def load_weights(model: nn.Module, config: Model) -> None:
     if path is None:
         return
     own = model.state_dict()
-    found = as_here(read(path), own)
-    heads = {n for n in own if n.startswith(HEADS) and (n not in found or found[n].shape != own[n].shape)}
-    found = {name: tensor for name, tensor in found.items() if name not in heads}
+    tensors = to_model_names(read(path), own)
+    heads = {n for n in own if n.startswith(HEADS) and (n not in tensors or tensors[n].shape != own[n].shape)}
+    tensors = {name: tensor for name, tensor in tensors.items() if name not in heads}
     faults = {
-        "missing": own.keys() - found.keys() - heads,
-        "unexpected": found.keys() - own.keys(),
-        "of another shape": {name for name in own.keys() & found.keys() if own[name].shape != found[name].shape},
+        "missing": own.keys() - tensors.keys() - heads,
+        "unexpected": tensors.keys() - own.keys(),
+        "of another shape": {name for name in own.keys() & tensors.keys() if own[name].shape != tensors[name].shape},
     }
-    told = [f"{len(names)} {fault} ({some(names)})" for fault, names in faults.items() if names]
-    if told:
-        raise refusal("model.weights", f"{path} does not fit {config.kind}: {'; '.join(told)}")
-    model.load_state_dict(found | {name: own[name] for name in heads})
+    mismatches = [f"{len(names)} {fault} ({some(names)})" for fault, names in faults.items() if names]
+    if mismatches:
+        raise refusal("model.weights", f"{path} does not fit {config.kind}: {'; '.join(mismatches)}")
+    model.load_state_dict(tensors | {name: own[name] for name in heads})
 
 
-def as_here(found: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]:
+def to_model_names(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a file under the names that the model has for them.
 
     Of Hugging Face's BERTs some files hold the encoder alone and leave out its prefix, and those that were TensorFlow's
     (bert-base-uncased) call a norm's weight and bias gamma and beta. Places beyond the texts' length are left out.
     """
-    prefix = "bert." if PLACES in own and PLACES.removeprefix("bert.") in found else ""
+    prefix = "bert." if PLACES in own and PLACES.removeprefix("bert.") in tensors else ""
     renamed = {
         prefix + name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
-        for name, tensor in found.items()
+        for name, tensor in tensors.items()
         if not name.removeprefix("bert.").startswith(UNUSED)
     }
     if PLACES in own and PLACES in renamed:
@@ -72,15 +72,15 @@ def read(path: Path) -> dict[str, Tensor]:
         with strict.regular(path, follow=True) as file:
             if path.suffix == ".safetensors":
                 return load_file(path)
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            tensors = torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise refusal("model.weights", f"{path} is not there") from error
     except (*BROKEN, SafetensorError) as error:
         why = next(iter(str(error).splitlines()), type(error).__name__)
         raise refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error
-    if not isinstance(found, dict) or not all(isinstance(n, str) and plain(tensor) for n, tensor in found.items()):
+    if not isinstance(tensors, dict) or not all(isinstance(n, str) and plain(tensor) for n, tensor in tensors.items()):
         raise refusal("model.weights", f"{path} holds more than tensors by name: save model.state_dict() alone")
-    return found
+    return tensors
 
 
 def plain(value: object) -> bool:

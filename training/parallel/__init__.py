@@ -87,14 +87,14 @@ def sharded(
     return Pipeline(config, model, ranks, batching.global_batch, table)
 
 
-def warm_up(model: nn.Module, kept: Mapping[str, Tensor], step: Callable[[], object]) -> None:
-    """Throws two forward and backward passes away, leaving the model, and the tensors `kept` besides, as they were.
+def warm_up(model: nn.Module, state: Mapping[str, Tensor], step: Callable[[], object]) -> None:
+    """Throws two forward and backward passes away, leaving the model, and the tensors `state` besides, as they were.
 
     DDP orders its buckets anew after the first backward. A resumed process that did so in its first real step would sum
     that step in another order than a process that never stopped, and differ in the last bits from three ranks on. So
     every process, fresh or resumed, does it before the state is loaded.
     """
-    live = {**model.state_dict(), **kept}
+    live = {**model.state_dict(), **state}
     before = {name: tensor.clone() for name, tensor in live.items()}
     for _ in range(WARM_UP_STEPS):
         step()

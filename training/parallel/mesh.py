@@ -39,7 +39,7 @@ def mesh(
     if clip_norm and across > 1:
         raise refusal("optimizer.clip_norm", f"{config.kind} has no norm over all gradients; use fsdp, or 0")
     table = init_device_mesh(ranks.device.type, (data, across), mesh_dim_names=("data", "model"))
-    ranks.ways.extend(table.get_all_groups())
+    ranks.groups.extend(table.get_all_groups())
     ranks.wait_at_most(start_seconds)  # torch gives its own timeout to groups that it makes for a mesh
     return table
 

@@ -27,7 +27,7 @@ from training.data.datasets.packed import load as load_packed
 from training.data.decoders.pillow import pixels
 from training.data.images import DataError
 from training.metrics.progress import Progress, records_in
-from training.metrics.run_files import kept
+from training.metrics.run_files import rows_until
 from training.metrics.watch import view
 from training.models.weights import read as read_weights
 
@@ -220,7 +220,7 @@ def test_hostile_lines_of_metrics_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b"\n".join([*lines, json.dumps(row | {"step": 2}).encode(), b""]))
 
-    rows = kept(path, done=2)
+    rows = rows_until(path, done=2)
 
     assert rows[-1] == row | {"step": 2}
     assert all(strict.whole(each["step"]) for each in rows)
@@ -242,7 +242,7 @@ def test_a_picture_is_never_a_program(tmp_path: Path) -> None:
 @pytest.mark.timeout(60)
 def test_a_pipe_is_no_picture(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "cat.png")
-    with pytest.raises(strict.NoFile):
+    with pytest.raises(strict.NotRegularFileError):
         pixels(tmp_path / "cat.png", 8, None)
     Image.new("RGB", (8, 8)).save(tmp_path / "dog.png")
     (tmp_path / "link.png").symlink_to("dog.png")  # data sets are laid out by links

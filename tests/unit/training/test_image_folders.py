@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from trained import Crash, CrashAt, pack_job
+from trained import CrashAt, CrashError, pack_job
 
 from training.build import data_of
 from training.config.data import ImageFolder
@@ -141,7 +141,7 @@ def test_a_resumed_run_over_an_image_folder_keeps_its_bits(decoder: str, small: 
     data, every = f"data={{{table}, decoder='{decoder}'}}", "checkpoint.every_steps=2"
 
     whole = train(small(data, "steps=6", out="whole"))
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         train(small(data, "steps=6", every, out="parts"), report=CrashAt(5, saved=4))
     again = train(small(data, "steps=6", every, out="parts"))
 

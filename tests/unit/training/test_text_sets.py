@@ -70,9 +70,9 @@ def test_a_batch_of_documents_is_as_wide_whatever_steps_are_made_beside_it(small
     train = Documents(tokens=tokens, labels=np.arange(40) % 2)
     found = TextSet(train=train, held_out=train, vocabulary=2, length=200, classes=2)
     job = small("data={kind='spam', length=200, global_batch=2}", "model={kind='text-encoder'}")
-    batches = Batches(found, job.data, job.seed, ways=1, mine=range(1), memory_format=torch.contiguous_format)
+    batches = Batches(found, job.data, job.seed, dp_size=1, dp_shards=range(1), memory_format=torch.contiguous_format)
 
-    parts = zip(batches.each(range(3, 20)), map(batches.at, range(3, 20)), strict=True)
+    parts = zip(batches.iterate(range(3, 20)), map(batches.at, range(3, 20)), strict=True)
 
     assert all(torch.equal(made.inputs, alone.inputs) for (made,), (alone,) in parts)
 
@@ -210,7 +210,9 @@ def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
 
 def test_a_tokenizer_may_leave_numbers_out(carried: Callable, small: Callable[..., Job], tmp_path: Path):
     carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
-    tokens.words({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "offer": 900}).save(str(tmp_path / "sparse.json"))
+    tokens.wordpiece_tokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "offer": 900}).save(
+        str(tmp_path / "sparse.json")
+    )
     table = f"kind='spam', length=8, global_batch=4, tokenizer='{tmp_path / 'sparse.json'}'"
 
     found = data_of(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
@@ -243,7 +245,7 @@ def test_a_tokenizer_that_cannot_be_used_is_told(content: str | None, told: str,
     if content == "bytes":
         tokens.bpe(["a"], 256).save(str(path))
     elif content == "far":
-        tokens.words({"[PAD]": 0, "far": 2**16}).save(str(path))
+        tokens.wordpiece_tokenizer({"[PAD]": 0, "far": 2**16}).save(str(path))
     elif content is not None:
         path.write_text(content)
 

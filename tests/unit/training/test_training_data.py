@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from training.config.data import Augment, Mnist5k, Synthetic
-from training.data.batches import Batches, ahead, made
+from training.data.batches import Batches, ahead, prefetched
 from training.data.datasets import mnist5k, synthetic
 from training.data.images import DataError, ImageSet
 from training.data.transforms.augment import shifted, warped
@@ -123,22 +123,22 @@ def test_made_up_images_are_a_function_of_the_seed():
 
 def batches(
     micro_batch: int = 0,
-    ways: int = 1,
-    mine: range = range(1),
+    dp_size: int = 1,
+    dp_shards: range = range(1),
     channels: int = 3,
     memory_format: torch.memory_format = torch.contiguous_format,
     augment: Augment | None = None,
 ) -> Batches:
     wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, channels=channels)
     source = replace(synthetic.load(wanted, 3), augment=augment or Augment(shift=1))
-    return Batches(source, wanted, 3, ways=ways, mine=mine, memory_format=memory_format)
+    return Batches(source, wanted, 3, dp_size=dp_size, dp_shards=dp_shards, memory_format=memory_format)
 
 
 def test_threads_prepare_the_same_batches_in_the_same_order():
     source = batches()
     with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
-        for mine, theirs in zip(plain, threaded, strict=True):
-            assert torch.equal(mine[0].inputs, theirs[0].inputs)
+        for dp_shards, theirs in zip(plain, threaded, strict=True):
+            assert torch.equal(dp_shards[0].inputs, theirs[0].inputs)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,9 @@ def test_threads_prepare_the_same_batches_in_the_same_order():
 def test_small_steps_are_made_several_at_a_time_and_are_those_made_one_by_one(
     changes: Augment, monkeypatch: pytest.MonkeyPatch
 ):
-    source = batches(micro_batch=2, ways=4, mine=range(1, 3), memory_format=torch.channels_last, augment=changes)
+    source = batches(
+        micro_batch=2, dp_size=4, dp_shards=range(1, 3), memory_format=torch.channels_last, augment=changes
+    )
     training, asked = ImageSet.training, list[int]()
 
     def counted(self: ImageSet, draw: Draw, indices: Indices) -> tuple[torch.Tensor, torch.Tensor]:
@@ -155,22 +157,22 @@ def test_small_steps_are_made_several_at_a_time_and_are_those_made_one_by_one(
         return training(self, draw, indices)
 
     monkeypatch.setattr(ImageSet, "training", counted)
-    together = [*source.each(range(3, 25))]
+    together = [*source.iterate(range(3, 25))]
 
     assert asked == [16, 6]
     for step, parts in enumerate(together, 3):
-        for mine, alone in zip(parts, source.at(step), strict=True):
-            assert torch.equal(mine.inputs, alone.inputs)
-            assert mine.inputs.stride() == alone.inputs.stride()
-            assert torch.equal(mine.labels, alone.labels)
-            assert (mine.last, mine.seed) == (alone.last, alone.seed)
+        for dp_shards, alone in zip(parts, source.at(step), strict=True):
+            assert torch.equal(dp_shards.inputs, alone.inputs)
+            assert dp_shards.inputs.stride() == alone.inputs.stride()
+            assert torch.equal(dp_shards.labels, alone.labels)
+            assert (dp_shards.last, dp_shards.seed) == (alone.last, alone.seed)
 
 
 def test_threads_that_prepare_batches_compute_alone_beside_the_loops_team():
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        with made(lambda step: torch.get_num_threads(), range(4), 2) as found:
+        with prefetched(lambda step: torch.get_num_threads(), range(4), 2) as found:
             assert [*found] == [1, 1, 1, 1]
         assert torch.get_num_threads() == 3
     finally:
@@ -215,6 +217,6 @@ def test_images_lie_channels_last_by_their_strides_even_where_there_is_one_chann
 
 
 def test_parts_hold_at_most_a_micro_batch_and_the_last_of_a_share_is_marked():
-    parts = batches(micro_batch=2, ways=4, mine=range(1, 3)).at(0)
+    parts = batches(micro_batch=2, dp_size=4, dp_shards=range(1, 3)).at(0)
 
     assert [(len(part.labels), part.last) for part in parts] == [(2, False), (1, True), (2, True)]

@@ -10,7 +10,7 @@ from torch.nn import functional
 from training.build import data_of, model_of
 from training.config.job import Job, JobError
 from training.loop import train
-from training.models.attention import turned, turns
+from training.models.attention import rotated, rotations
 from training.models.bert import TextEncoder
 from training.models.cnn import Cnn
 from training.models.resnet import resnet18, resnet50
@@ -140,10 +140,10 @@ def test_a_gpt_looks_back_only(small: Callable[..., Job]):
 
 def test_rotary_positions_depend_on_distance_alone():
     query, key = torch.randn(2, 8)
-    cos, sin = turns(12, 8, torch.device("cpu"))
+    cos, sin = rotations(12, 8, torch.device("cpu"))
 
     near, far = (
-        (turned(query, cos[place], sin[place]) * turned(key, cos[place + 3], sin[place + 3])).sum().item()
+        (rotated(query, cos[place], sin[place]) * rotated(key, cos[place + 3], sin[place + 3])).sum().item()
         for place in (0, 8)
     )
 

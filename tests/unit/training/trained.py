@@ -22,7 +22,7 @@ class After:
         return self.left < 0
 
 
-class Crash(Exception):
+class CrashError(Exception):
     pass
 
 
@@ -42,7 +42,7 @@ class CrashAt(Report):
         if step.step == self.at:
             if self.saved and not self.durable.wait(timeout=60):
                 raise AssertionError(f"the save of step {self.saved} never became durable")
-            raise Crash
+            raise CrashError
 
 
 def pack_job(job: Job, folder: Path) -> None:

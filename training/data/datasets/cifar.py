@@ -28,8 +28,8 @@ def load(config: Cifar10, seed: int) -> ImageSet:
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     held_out = records(folder / HELD_OUT)
     return ImageSet(
-        train=made(images, labels),
-        held_out=made(*held_out),
+        train=images_of(images, labels),
+        held_out=images_of(*held_out),
         classes=CLASSES,
         mean=tuple(images.mean(axis=(0, 2, 3)).tolist()),
         std=tuple(images.std(axis=(0, 2, 3)).tolist()),
@@ -41,7 +41,7 @@ def records(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         with strict.regular(path, follow=True) as file:
             data = np.fromfile(file, dtype=np.uint8)
-    except strict.NoFile as error:
+    except strict.NotRegularFileError as error:
         raise DataError(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing; unpack cifar-10-binary.tar.gz again") from error
@@ -52,10 +52,10 @@ def records(path: Path) -> tuple[np.ndarray, np.ndarray]:
     labels = table[:, 0]
     if labels.max() >= CLASSES:
         record = int(np.argmax(labels >= CLASSES))
-        told = f"record {record} has label {labels[record]}, and there are {CLASSES} classes"
-        raise DataError(f"{path}: {told}; is it CIFAR-100, or the Python version?")
+        mistake = f"record {record} has label {labels[record]}, and there are {CLASSES} classes"
+        raise DataError(f"{path}: {mistake}; is it CIFAR-100, or the Python version?")
     return table[:, 1:].reshape(-1, 3, SIDE, SIDE), labels
 
 
-def made(images: np.ndarray, labels: np.ndarray) -> Images:
+def images_of(images: np.ndarray, labels: np.ndarray) -> Images:
     return Images(images=torch.from_numpy(images), labels=torch.from_numpy(labels.astype(np.int64)))

@@ -50,7 +50,7 @@ def class_names(folder: Path) -> list[str]:
 
 def images_in(folder: Path) -> Iterator[Path]:
     """Its image files by name; raises DataError where there is none."""
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    if not found:
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    if not paths:
         raise DataError(f"{folder} is empty: it has no {', '.join(sorted(SUFFIXES))} file; fill it or remove it")
-    yield from found
+    yield from paths

@@ -49,8 +49,8 @@ def load(config: Packed, seed: int) -> ImageSet | TextSet:
 def of_text(about: dict[str, Any], length: int, parts: Iterable[TextSource]) -> TextSet:
     """The set of a training and a held-out part; which tokenizer made it, older folders do not tell."""
     train, held_out = parts
-    made = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
-    return TextSet(train=train, held_out=held_out, length=length, **made)
+    fields = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
+    return TextSet(train=train, held_out=held_out, length=length, **fields)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def manifest(folder: Path) -> dict[str, Any]:
         raise DataError(
             f"{folder} is no packed data set: it has no {MANIFEST}; make one by `python -m training pack`"
         ) from error
-    except (ValueError, strict.NoFile) as error:
+    except (ValueError, strict.NotRegularFileError) as error:
         raise DataError(f"{folder / MANIFEST} is damaged; pack the set again") from error
     if not isinstance(about, dict):
         raise DataError(f"{folder / MANIFEST} is damaged; pack the set again")
@@ -80,7 +80,7 @@ def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
     try:
         with strict.regular(path, follow=True):
             return np.load(path, mmap_mode="c")
-    except (ValueError, EOFError, strict.NoFile) as error:
+    except (ValueError, EOFError, strict.NotRegularFileError) as error:
         raise DataError(f"{path} holds no numbers; pack the set again") from error
 
 

@@ -50,7 +50,7 @@ def emails() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
             text = body(content)
             texts.append(text)
             labels.append(int("/spam-" in name))
-            digests.append(hashlib.sha256(words(text)).hexdigest())
+            digests.append(hashlib.sha256(normalized_words(text)).hexdigest())
     _, families = np.unique(np.array(digests, dtype=str), return_inverse=True)
     held_out = np.array([int(digest[:2], 16) % HELD_OUT == 0 for digest in digests])
     return texts, np.array(labels), families, held_out
@@ -62,6 +62,6 @@ def body(content: bytes) -> str:
     return SPACE.sub(" ", html.unescape(TAG.sub(" ", text)))[:CHARACTERS]
 
 
-def words(text: str) -> bytes:
+def normalized_words(text: str) -> bytes:
     """What two copies of one e-mail to different people share: its words without numbers, up to a length."""
     return " ".join(re.findall(r"[a-z]{3,}", text.lower())[:60]).encode()

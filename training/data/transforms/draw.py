@@ -55,5 +55,5 @@ def counters(seed: int, steps: range, indices: Indices, stream: int = 0) -> npt.
 
 def drawn(seed: int, step: int, index: int) -> int:
     """63 random bits as a function of (seed, step, index); for one sample `counters` would take longer."""
-    told = hashlib.blake2b(struct.pack("<3Q", seed, step, index), digest_size=8).digest()
-    return int.from_bytes(told, "little") >> 1
+    digest = hashlib.blake2b(struct.pack("<3Q", seed, step, index), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
