@@ -140,7 +140,7 @@ class Result(_Said):
     versions: Annotated[dict[Text, Text], Field(max_length=CHECKS)] = {}
 
 
-class Ended(Result):
+class LaunchExitError(Result):
     """The result as the launcher tells it."""
 
     event: Literal["result"]
@@ -153,8 +153,8 @@ class Place(_Said):
     port: Annotated[int, Field(ge=1, le=65535)]
 
 
-_EVENT: TypeAdapter[Start | Step | Evaluation | Saved | Note | Ended] = TypeAdapter(
-    Annotated[Start | Step | Evaluation | Saved | Note | Ended, Field(discriminator="event")]
+_EVENT: TypeAdapter[Start | Step | Evaluation | Saved | Note | LaunchExitError] = TypeAdapter(
+    Annotated[Start | Step | Evaluation | Saved | Note | LaunchExitError, Field(discriminator="event")]
 )
 Said = TypeVar("Said", bound=_Said)
 

@@ -27,8 +27,8 @@ def main(argv: list[str]) -> int:
         return FINISHED
     if argv[0] in ELSEWHERE:  # they read the rest themselves
         return import_module(ELSEWHERE[argv[0]]).main(argv)
-    asked = parser.parse_args(argv)
-    return run(asked) if asked.command == "run" else digest(asked.checkpoint)
+    args = parser.parse_args(argv)
+    return run(args) if args.command == "run" else digest(args.checkpoint)
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -50,13 +50,13 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Trains; the job file is checked before torch is loaded, so a mistake is told at once."""
     from training.config.job import JobError, load
     from training.elastic.stop import Stop
 
     try:
-        job = load(asked.job, asked.set)
+        job = load(args.job, args.set)
     except JobError as error:
         return fault(error, WRONG_JOB)
     stop = Stop(out=job.out)
@@ -64,27 +64,27 @@ def run(asked: argparse.Namespace) -> int:
 
     from training.data.images import DataError
     from training.loop import train
-    from training.metrics.divergence import Ill
+    from training.metrics.divergence import TrainingDivergedError
     from training.metrics.events import Events, Lines
 
     try:
-        result = train(job, report=Events() if asked.events else Lines(), stop=stop)
+        result = train(job, report=Events() if args.events else Lines(), stop=stop)
     except JobError as error:
         return fault(error, WRONG_JOB)
     except OutOfMemoryError as error:
         return fault(job.too_large(". ".join(str(error).split(". ")[:2])), FAULT)
-    except (DataError, Ill, OSError) as error:
+    except (DataError, TrainingDivergedError, OSError) as error:
         return fault(error, FAULT)
     return FINISHED if result.finished else STOPPED
 
 
 def digest(checkpoint: Path) -> int:
     from training.checkpoint.digest import of_folder
-    from training.checkpoint.store import Damaged
+    from training.checkpoint.store import CorruptCheckpointError
 
     try:
         print(of_folder(checkpoint))
-    except Damaged as error:
+    except CorruptCheckpointError as error:
         return fault(f"{checkpoint}: {error}", FAULT)
     except OSError as error:
         return fault(error, FAULT)

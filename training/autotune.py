@@ -18,17 +18,20 @@ import torch
 from torch import Tensor, nn
 
 from training import atomic, strict
-from training.config.job import Job
+from training.config.errors import refusal
+from training.config.job import Precision as PrecisionConfig
 from training.data import DataSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.optim.loss import cross_entropy
 from training.parallel import Ranks
 from training.precision import Precision
 
 SECONDS = 2.5  # no pass is begun that is not expected to end by then; a first one may take longer, 3 s are promised
 ONE_ALONE = 64  # pixels: of one smaller image BatchNorm may see a single value a channel, which it refuses
-TURNS = 3  # of a mode's further passes, modes alternating
-TURNS_SECONDS = 0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
+REPEATS = 3  # of a mode's further passes, modes alternating
+REPEATS_SECONDS = (
+    0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
+)
 GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
 SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes turns only where they are short
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
@@ -53,26 +56,38 @@ class Mode:
 PLAIN = Mode(compute="fp32", channels_last=False)
 
 
-def settled(job: Job, ranks: Ranks, model: nn.Module, data: DataSet) -> Mode:
-    """The job's own mode; with "auto" the run's earlier one, or the fastest on the slowest rank; for every rank."""
-    asked = job.precision.compute
-    if asked != "auto":
-        return Mode(compute=asked, channels_last=getattr(job.model, "channels_last", False))
-    path = job.out / "compute.json"
-    earlier = read(job, path)
+def settled(
+    config: PrecisionConfig,
+    ranks: Ranks,
+    model: nn.Module,
+    data: DataSet,
+    *,
+    channels_last: bool,
+    fp16: bool,
+    batch: int,
+    seed: int,
+    file: Path,
+) -> Mode:
+    """The job's own mode; with "auto" the run's earlier one, or the fastest on the slowest rank; for every rank.
+
+    channels_last: of the job's own mode. fp16: whether the job may train in it. batch: samples that a rank runs through
+    the model at once. file: where the choice is kept.
+    """
+    if config.compute != "auto":
+        return Mode(compute=config.compute, channels_last=channels_last)
+    earlier = read(file)
     known = next((Mode(**mode) for mode in ranks.gather(earlier and asdict(earlier)) if mode), None)
     if known is None:
         began = time.perf_counter()
-        samples = min(len(data.train), job.data.micro_batch or max(1, job.data.global_batch // ranks.world))
-        inputs, targets = data.training(Draw(job.seed, 0), np.arange(samples))
-        modes = candidates(job, ranks.device, images=inputs.ndim == 4)
-        mine = trial(job, model, inputs, targets, modes, ranks.device)
-        told = ranks.gather((mine, time.perf_counter() - began))
-        slowest = [max(times) for times in zip(*(times for times, _ in told), strict=True)]
-        known = replace(chosen(modes, slowest), trial_seconds=round(max(seconds for _, seconds in told), 3))
+        inputs, targets = data.training(Draw(seed, 0), np.arange(min(len(data.train), batch)))
+        modes = candidates(ranks.device, images=inputs.ndim == 4, fp16=fp16)
+        passes = Passes(model, inputs, targets, ranks.device, deterministic=config.deterministic)
+        measured = ranks.gather((trial(passes, modes), time.perf_counter() - began))
+        slowest = [max(times) for times in zip(*(times for times, _ in measured), strict=True)]
+        known = replace(chosen(modes, slowest), trial_seconds=round(max(seconds for _, seconds in measured), 3))
     if ranks.local_rank == 0:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(path, (json.dumps(asdict(known)) + "\n").encode())
+        file.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(file, (json.dumps(asdict(known)) + "\n").encode())
     return known
 
 
@@ -83,7 +98,7 @@ def chosen(modes: list[Mode], seconds: list[float]) -> Mode:
     return best if took[best] < GAIN * took[PLAIN] else PLAIN
 
 
-def read(job: Job, path: Path) -> Mode | None:
+def read(path: Path) -> Mode | None:
     """What an earlier start chose; raises JobError where that cannot be read."""
     try:
         with strict.regular(path) as file:
@@ -93,16 +108,17 @@ def read(job: Job, path: Path) -> Mode | None:
         return mode
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, strict.NoFile) as error:
+    except (ValueError, TypeError, strict.NotRegularFileError) as error:
         advice = "remove it: the trial is made again, and may choose otherwise; or name what this run computes with"
-        raise job.refusal("precision.compute", f"{path} cannot be read; {advice}") from error
+        raise refusal("precision.compute", f"{path} cannot be read; {advice}") from error
 
 
-def candidates(job: Job, device: torch.device, *, images: bool) -> list[Mode]:
-    """The modes worth trying: the plain one first, then in the order of their prospects, since time may run out."""
+def candidates(device: torch.device, *, images: bool, fp16: bool) -> list[Mode]:
+    """The modes worth trying: the plain one first, then the likeliest to be fast, since time may run out. fp16: whether
+    the job may train in it."""
     if device.type == "cuda":
         ampere = torch.cuda.is_bf16_supported(including_emulation=False)  # or newer: bf16 and TF32 came together
-        half = [] if job.against_fp16() else ["fp16"]
+        half = ["fp16"] if fp16 else []
         computes = ["bf16", "tf32", "fp32"] if ampere else [*half, "fp32"]
     else:
         able = torch.cpu.get_capabilities()
@@ -112,24 +128,21 @@ def candidates(job: Job, device: torch.device, *, images: bool) -> list[Mode]:
     return [PLAIN, *(mode for mode in others if mode != PLAIN)]
 
 
-def trial(
-    job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, modes: list[Mode], device: torch.device
-) -> list[float]:
+def trial(passes: Passes, modes: list[Mode]) -> list[float]:
     """Least seconds of a forward and backward pass in each mode; infinite for one that was not reached.
 
     The plain mode is first, so when time runs out nothing slower is chosen; where its first pass takes longer than
     SECONDS, that is all of the trial, and the plain mode stays. All modes pass over as many samples.
     """
-    passes = Passes(job, model, inputs, targets, device)
-    count, plain = passes.grown(SECONDS / len(modes) / (2 + TURNS))  # two for a look, then the turns
+    count, plain = passes.grown(SECONDS / len(modes) / (2 + REPEATS))  # two for a look, then the turns
     least = {PLAIN: plain}
     for mode in modes[1:]:
         least[mode] = passes.look(mode, count, 2 * plain)
-    share = TURNS_SECONDS / len(modes)
-    able = {mode: TURNS if least[mode] <= SLOWER * plain else 0 for mode in modes}
-    turns = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
-    for turn in range(max(turns.values()) if len(modes) > 1 else 0):
-        for mode in [mode for mode in modes if turn < turns[mode]]:
+    share = REPEATS_SECONDS / len(modes)
+    able = {mode: REPEATS if least[mode] <= SLOWER * plain else 0 for mode in modes}
+    repeats = {mode: max(number, int(share / least[mode])) for mode, number in able.items()}
+    for repeat in range(max(repeats.values()) if len(modes) > 1 else 0):
+        for mode in [mode for mode in modes if repeat < repeats[mode]]:
             least[mode] = min(least[mode], passes.run(mode, count, least[mode]))
     return [*least.values()]
 
@@ -137,9 +150,11 @@ def trial(
 class Passes:
     """Passes of a copy of the model over the first of the samples, until SECONDS are over."""
 
-    def __init__(self, job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device) -> None:
+    def __init__(
+        self, model: nn.Module, inputs: Tensor, targets: Tensor, device: torch.device, *, deterministic: bool = False
+    ) -> None:
         self._end = time.monotonic() + SECONDS
-        self._job, self._model, self._device = job, deepcopy(model), device
+        self._model, self._device, self._deterministic = deepcopy(model), device, deterministic
         self._inputs, self._targets = inputs, targets
 
     def run(self, mode: Mode, count: int, expected: float) -> float:
@@ -147,7 +162,8 @@ class Passes:
         if time.monotonic() + expected > self._end:
             return inf
         try:
-            return timed(self._job, self._model, self._inputs[:count], self._targets[:count], mode, self._device)
+            precision = Precision(mode.compute, self._device, deterministic=self._deterministic)
+            return timed(precision, self._model, self._inputs[:count], self._targets[:count], mode, self._device)
         except torch.OutOfMemoryError:
             self._model.zero_grad(set_to_none=True)
             return inf
@@ -172,9 +188,10 @@ class Passes:
         return count, seconds
 
 
-def timed(job: Job, model: nn.Module, inputs: Tensor, targets: Tensor, mode: Mode, device: torch.device) -> float:
-    """Seconds of a forward and backward pass; putting model and inputs into the mode's layout is left out."""
-    precision = Precision(job, device, mode.compute)
+def timed(
+    precision: Precision, model: nn.Module, inputs: Tensor, targets: Tensor, mode: Mode, device: torch.device
+) -> float:
+    """Seconds of a forward and backward pass; putting model and inputs into the mode's layout is not counted."""
     model.to(memory_format=mode.memory_format)
     if inputs.ndim == 4:
         inputs = inputs.to(memory_format=mode.memory_format)

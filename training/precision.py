@@ -10,19 +10,23 @@ from torch import Tensor, nn
 from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler
 
-from training.config.job import Job
+from training.config.errors import refusal
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Precision:
-    """Autocast, and loss scaling where the format needs it (fp16: its smallest normal number is 6e-5)."""
+    """Autocast, and loss scaling where the format needs it (fp16: its smallest normal number is 6e-5).
 
-    def __init__(self, job: Job, device: torch.device, compute: str) -> None:
+    compute: fp32, tf32, bf16 or fp16; raises JobError where the device cannot. deterministic: only kernels that compute
+    the same bits every time.
+    """
+
+    def __init__(self, compute: str, device: torch.device, *, deterministic: bool) -> None:
         self.compute = compute
         if why := unsupported(compute, device):
-            raise job.refusal("precision.compute", why)
-        only_exact_kernels(asked=job.precision.deterministic)
+            raise refusal("precision.compute", why)
+        use_deterministic_kernels(enabled=deterministic)
         if device.type == "cuda":
             precise = "tf32" if self.compute == "tf32" else "ieee"
             torch.backends.cuda.matmul.fp32_precision = precise
@@ -48,15 +52,15 @@ class Precision:
         self.scaler.update()
 
 
-def only_exact_kernels(*, asked: bool) -> None:
-    """Whether kernels whose sums have no order are left aside; where an operation has no other, torch says so.
+def use_deterministic_kernels(*, enabled: bool) -> None:
+    """Whether only kernels are used that compute the same bits every time; torch raises where an operation has none.
 
     The workspaces are those with which cuBLAS gives the same bits (its documentation, "Results Reproducibility"); it
     reads them at its first call, and torch refuses to compute without them.
     """
-    if asked:
+    if enabled:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(asked)
+    torch.use_deterministic_algorithms(enabled)
 
 
 def unsupported(compute: str, device: torch.device) -> str | None:

@@ -9,27 +9,27 @@ from pathlib import Path
 LEAST, MOST = 32, 256  # characters
 
 
-class NoSecret(OSError):
+class KeyFileError(OSError):
     """The file keeps no secret, or holds no key; the message says what to do."""
 
 
 def key_in(file: Path) -> bytes:
-    """The key in a file of this login that nobody else can read. Raises NoSecret, or else OSError as opening does."""
+    """The key in a file of this user that nobody else can read. Raises KeyFileError, or OSError as opening does."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
-            raise NoSecret(f"{file} must be a file of this login, since it holds a key")
+            raise KeyFileError(f"{file} must be a file of this login, since it holds a key")
         if about.st_mode & 0o077:
-            raise NoSecret(f"others can read {file}, which holds a key: `chmod 600 {file}`")
+            raise KeyFileError(f"others can read {file}, which holds a key: `chmod 600 {file}`")
         return checked(os.read(descriptor, MOST + 2), str(file))
     finally:
         os.close(descriptor)
 
 
 def checked(text: bytes, where: str) -> bytes:
-    """The key without the end of its line; raises NoSecret where it is too short or too long for one."""
+    """The key without the end of its line; raises KeyFileError where it is too short or too long for one."""
     key = text.strip()
     if not LEAST <= len(key) <= MOST:
-        raise NoSecret(f"{where} must hold a key: {LEAST} to {MOST} characters, such as 64 random hex digits")
+        raise KeyFileError(f"{where} must hold a key: {LEAST} to {MOST} characters, such as 64 random hex digits")
     return key

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 MOST_LINE_BYTES = 2**16
 
 
-class NoFile(OSError):
+class NotRegularFileError(OSError):
     """What has the name is no regular file; the message says so."""
 
 
@@ -36,18 +36,18 @@ def whole(value: object, least: int = 0, most: int = 2**63 - 1) -> bool:
 
 @contextmanager
 def regular(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
-    """The open file. Raises NoFile, without waiting, for a pipe, a folder, a device, or a link that is not to be
-    followed; else OSError as opening does."""
+    """The open file. Raises NotRegularFileError, without waiting, for a pipe, a folder, a device, or a link that is not
+    to be followed; else OSError as opening does."""
     try:
         links = 0 if follow else os.O_NOFOLLOW
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | links)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise NoFile(f"{path.name} is a link, or no file") from error
+            raise NotRegularFileError(f"{path.name} is a link, or no file") from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoFile(f"{path.name} is no regular file")
+        raise NotRegularFileError(f"{path.name} is no regular file")
     with os.fdopen(descriptor, "rb") as file:
         yield file
 
@@ -60,7 +60,7 @@ def number(value: object) -> bool:
 def rows(path: Path) -> list[dict[str, Any]]:
     """The objects in a file of one JSON object a line, such as a run's metrics; other lines, and what a kill cut short,
     are left out. Every one has a `step`, a whole number. None where there is no file."""
-    found = []
+    parsed = []
     try:
         with regular(path) as file:
             while line := file.readline(MOST_LINE_BYTES):
@@ -69,10 +69,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
                 except ValueError:
                     continue
                 if isinstance(row, dict) and whole(row.get("step")):
-                    found.append(row)
-    except (FileNotFoundError, NoFile):
+                    parsed.append(row)
+    except (FileNotFoundError, NotRegularFileError):
         return []
-    return found
+    return parsed
 
 
 def size(file: BufferedReader) -> int:
@@ -81,10 +81,10 @@ def size(file: BufferedReader) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return values
 
 
 def _no_number(name: str) -> NoReturn:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.checkpoint.manifest import MANIFEST, Damaged, read, read_manifest
+from training.checkpoint.manifest import MANIFEST, CorruptCheckpointError, read, read_manifest
 from training.checkpoint.safetensors_file import Written
 from training.checkpoint.store import Store
 
@@ -153,7 +153,7 @@ def test_twenty_five_malicious_pickles_run_no_code(store: Store, tmp_path: Path)
         (folder / FILE).write_bytes(data)
         written = Written(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
         (folder / MANIFEST).write_bytes(replace(read_manifest(folder), files={FILE: written}).encoded())
-        with pytest.raises(Damaged):
+        with pytest.raises(CorruptCheckpointError):
             read(folder).tensors()
         assert not mark.exists()
 

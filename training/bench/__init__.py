@@ -61,22 +61,22 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--rounds", type=rounds, default=USUAL_ROUNDS, metavar="K", help="turns of each side (%(default)s)"
     )
-    asked = parser.parse_args(argv[1:])
+    args = parser.parse_args(argv[1:])
     try:
-        figures = [measured(name, asked.rounds) for name in asked.names]
+        figures = [measured(name, args.rounds) for name in args.names]
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    told = {"machine": machine(), "figures": [{**asdict(figure), "verdict": figure.verdict} for figure in figures]}
-    print(json.dumps(told) if asked.json else table(told["machine"], figures))
+    document = {"machine": machine(), "figures": [{**asdict(figure), "verdict": figure.verdict} for figure in figures]}
+    print(json.dumps(document) if args.json else table(document["machine"], figures))
     return 0
 
 
-def measured(name: str, turns: int) -> Figure:
+def measured(name: str, count: int) -> Figure:
     """The figure of a benchmark; turns: of each side, where two sides take turns."""
     module, _, function = OTHERS.get(name, f"{name}.measure").partition(".")
     measure = getattr(import_module(f"training.bench.{module}"), function)
-    return measure() if name in ALONE else measure(turns)
+    return measure() if name in ALONE else measure(count)
 
 
 def rounds(text: str) -> int:

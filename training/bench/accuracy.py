@@ -33,14 +33,14 @@ def spam() -> Figure:
 def of_job(job: str, name: str, goal: float) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         runs = {seed: launched(job, Path(folder) / f"seed-{seed}", f"seed={seed}") for seed in SEEDS}
-    made = load(job, [])
+    loaded = load(job, [])
     return Figure(
         name=name,
         what=f"{job} on {RANKS} ranks through the launcher, mean of {len(SEEDS)} seeds",
         value=mean(accuracy for accuracy, _ in runs.values()),
         goal=goal,
         rows={f"seed {seed}": f"{accuracy:.2%} in {seconds:.1f} s" for seed, (accuracy, seconds) in runs.items()},
-        settings={"job": f"{made.model.kind}, global batch {made.data.global_batch}, {made.precision.compute}"},
+        settings={"job": f"{loaded.model.kind}, global batch {loaded.data.global_batch}, {loaded.precision.compute}"},
     )
 
 

@@ -17,7 +17,7 @@ from training.allocator import keep_freed_memory
 from training.bench.figure import Figure, spread
 from training.config.data import Augment
 from training.data.images import Images, ImageSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 
 SAMPLES, SIDE, PAD, BATCH = 4096, 32, 4, 256
 MEAN, STD = (125.3, 123.0, 113.9), (63.0, 62.1, 66.7)  # of CIFAR-10's pixels
@@ -33,11 +33,11 @@ def measure(rounds: int) -> Figure:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for turn in range(rounds + 1):
+        for number in range(rounds + 1):
             for name, work in (("ours", ours), ("Pillow", theirs)):
                 start = time.perf_counter()
-                work(turn)
-                if turn:  # the first warms up
+                work(number)
+                if number:  # the first warms up
                     times[name].append(time.perf_counter() - start)
     finally:
         torch.set_num_threads(threads)
@@ -59,12 +59,12 @@ def batched(pixels: np.ndarray) -> Callable[[int], None]:
         images=torch.from_numpy(pixels).permute(0, 3, 1, 2).contiguous(), labels=torch.zeros(SAMPLES, dtype=torch.int64)
     )
     augment = Augment(shift=PAD, flip=True)
-    found = ImageSet(train=images, held_out=images, classes=2, mean=MEAN, std=STD, augment=augment)
+    data = ImageSet(train=images, held_out=images, classes=2, mean=MEAN, std=STD, augment=augment)
 
-    def work(turn: int) -> None:
-        order = np.random.default_rng(turn).permutation(SAMPLES)
+    def work(number: int) -> None:
+        order = np.random.default_rng(number).permutation(SAMPLES)
         for start in range(0, SAMPLES, BATCH):
-            inputs, _ = found.training(Draw(1, turn), order[start : start + BATCH])
+            inputs, _ = data.training(Draw(1, number), order[start : start + BATCH])
             assert inputs.shape == (BATCH, 3, SIDE, SIDE)
 
     return work
@@ -81,8 +81,8 @@ def one_by_one(pixels: np.ndarray) -> Callable[[int], None]:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         return torch.from_numpy(((np.asarray(image, dtype=np.float32) - mean) / std).transpose(2, 0, 1))
 
-    def work(turn: int) -> None:
-        random = np.random.default_rng(turn)
+    def work(number: int) -> None:
+        random = np.random.default_rng(number)
         order = random.permutation(SAMPLES)
         for start in range(0, SAMPLES, BATCH):
             inputs = torch.stack([sample(random, index) for index in order[start : start + BATCH]])

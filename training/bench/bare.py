@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-from training import data, models
+from training.build import data_of, model_of
 from training.config.job import Job
 from training.data.images import ImageSet
 
@@ -22,12 +22,12 @@ class Bare:
     """A model, an optimizer and the images of a job; `run` trains for some steps."""
 
     def __init__(self, job: Job) -> None:
-        found = data.load(job)
+        data = data_of(job)
         self.layout = torch.channels_last
-        assert isinstance(found, ImageSet)
-        self.images, self.labels = found.train.at(np.arange(len(found.train)), None)
-        self.normalised = found.normalised
-        model = models.build(job, found).to(memory_format=self.layout)
+        assert isinstance(data, ImageSet)
+        self.images, self.labels = data.train.at(np.arange(len(data.train)), None)
+        self.normalised = data.normalised
+        model = model_of(job, data).to(memory_format=self.layout)
         self.model = DistributedDataParallel(model, gradient_as_bucket_view=True, forward_sync_buffers=False)
         rate, decay = job.optimizer.lr, job.optimizer.weight_decay
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)

@@ -31,8 +31,8 @@ def measure(rounds: int) -> Figure:
     ours: list[float] = []
     theirs: list[float] = []
     with tempfile.TemporaryDirectory() as folder, started(load(*settings(folder))) as run:
-        for turn in range(rounds + 1):
-            ours.append(waited(run, turn + 1))
+        for number in range(rounds + 1):
+            ours.append(waited(run, number + 1))
             theirs.append(dcp_seconds(run, Path(folder) / "dcp"))
         newest = max((run.job.out / "checkpoints").glob("step-*"))
         size = sum(written.bytes for written in read_manifest(newest).files.values())
@@ -54,10 +54,10 @@ def settings(out: str) -> tuple[str, list[str]]:
 
 
 @contextmanager
-def started(made: Job) -> Iterator[Run]:
+def started(job: Job) -> Iterator[Run]:
     """The job on this process after its first step, ready to save."""
-    with connect(made.health.start_seconds) as ranks:
-        run = Run(made, ranks, Report())
+    with connect(job.health.start_seconds) as ranks:
+        run = Run(job, ranks, Report())
         try:
             step(run)
             run.checkpoints.prepare()

@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from training import data, models
 from training.bench.figure import BenchError, Figure, spread
-from training.bench.peers import CONSTANT, figure, our_turn, peer, turns
+from training.bench.peers import CONSTANT, figure, our_round, peer, rounds_of
+from training.build import data_of, model_of
 from training.config.job import Job, load
 from training.data.text import TextSet
 from training.metrics import flops
@@ -46,11 +46,11 @@ def resnet50(rounds: int) -> Figure:
     """Images a second, against the settings of pytorch/examples."""
     need_gpu("gpu-resnet50")
     with tempfile.TemporaryDirectory() as folder:
-        made = load("resnet18-synthetic", [*RESNET50, f"out={folder}/examples"])
-        found = figure(
-            "examples", made, *turns(rounds, fresh(made, folder), Examples(made)), {"torch": torch.__version__}
+        job = load("resnet18-synthetic", [*RESNET50, f"out={folder}/examples"])
+        result = figure(
+            "examples", job, *rounds_of(rounds, fresh(job, folder), Examples(job)), {"torch": torch.__version__}
         )
-    return replace(found, name="gpu-resnet50", goal=EXAMPLES_GOAL)
+    return replace(result, name="gpu-resnet50", goal=EXAMPLES_GOAL)
 
 
 def timm(rounds: int) -> Figure:
@@ -58,10 +58,10 @@ def timm(rounds: int) -> Figure:
     need_gpu("gpu-timm")
     with tempfile.TemporaryDirectory() as folder:
         changes = [*RESNET50, f"out={folder}/timm"]
-        made = load("resnet18-synthetic", changes)
+        job = load("resnet18-synthetic", changes)
         with peer("timm", "resnet18-synthetic", changes) as other:
-            found = figure("timm", made, *turns(rounds, fresh(made, folder), other), other.versions)
-    return replace(found, name="gpu-timm", goal=TIMM_GOAL)
+            result = figure("timm", job, *rounds_of(rounds, fresh(job, folder), other), other.versions)
+    return replace(result, name="gpu-timm", goal=TIMM_GOAL)
 
 
 def gpt(rounds: int) -> Figure:
@@ -71,13 +71,13 @@ def gpt(rounds: int) -> Figure:
     if peak is None:
         raise BenchError(f"gpu-gpt needs the GPU's peak: {flops.NODE} has none; gpu_node.yml writes it")
     with tempfile.TemporaryDirectory() as folder:
-        made = load("gpt-moby-dick", [*GPT, f"out={folder}"])
-        seconds = [fresh(made, folder)(turn) for turn in range(rounds + 1)][1:]
-        text = data.load(made).to(torch.device("cuda"))
+        job = load("gpt-moby-dick", [*GPT, f"out={folder}"])
+        seconds = [fresh(job, folder)(number) for number in range(rounds + 1)][1:]
+        text = data_of(job).to(torch.device("cuda"))
         assert isinstance(text, TextSet)
-        model = models.build(made, text).to("cuda")
-        per_sample = flops.of_sample(model, text, made.seed)
-    rate = (made.steps or 1) * made.data.global_batch / min(seconds)
+        model = model_of(job, text).to("cuda")
+        per_sample = flops.of_sample(model, text, job.seed)
+    rate = (job.steps or 1) * job.data.global_batch / min(seconds)
     millions = sum(p.numel() for p in model.parameters()) / 1e6
     gpu = f"{torch.cuda.get_device_name()}, peak {peak / 1e12:g} TFLOP/s"
     return Figure(
@@ -85,7 +85,7 @@ def gpt(rounds: int) -> Figure:
         what="MFU of a GPT in bf16, 1 GPU",
         value=flops.mfu(rate, per_sample, peak, 1),
         goal=MFU_GOAL,
-        rows={"ours": spread(seconds, made.steps or 1), "tokens": f"{rate * text.length:,.0f} a second"},
+        rows={"ours": spread(seconds, job.steps or 1), "tokens": f"{rate * text.length:,.0f} a second"},
         settings={"gpu": gpu, "model": f"{millions:.0f} M parameters"},
     )
 
@@ -95,30 +95,30 @@ def need_gpu(name: str) -> None:
         raise BenchError(f"{name} needs a CUDA GPU, and torch finds none here")
 
 
-def fresh(made: Job, folder: str) -> Callable[[int], float]:
+def fresh(job: Job, folder: str) -> Callable[[int], float]:
     """Our turn, each in a folder of its own: nothing is resumed."""
-    return lambda turn: our_turn(replace(made, out=Path(folder) / f"turn-{turn}"))
+    return lambda number: our_round(replace(job, out=Path(folder) / f"round-{number}"))
 
 
 class Examples:
     """The loop of pytorch/examples' imagenet/main.py on one resident batch, with torch's defaults of precision."""
 
-    def __init__(self, made: Job) -> None:
-        found = data.load(made).to(torch.device("cuda"))
-        self.model = models.build(made, found).to("cuda")
+    def __init__(self, job: Job) -> None:
+        data = data_of(job).to(torch.device("cuda"))
+        self.model = model_of(job, data).to("cuda")
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
-        self.judge, self.steps = nn.CrossEntropyLoss(), made.steps or 1
-        self.images = torch.randn(made.data.global_batch, 3, 224, 224, device="cuda")
-        self.labels = torch.randint(1000, (made.data.global_batch,), device="cuda")
+        self.criterion, self.steps = nn.CrossEntropyLoss(), job.steps or 1
+        self.images = torch.randn(job.data.global_batch, 3, 224, 224, device="cuda")
+        self.labels = torch.randint(1000, (job.data.global_batch,), device="cuda")
 
-    def turn(self) -> float:
+    def run_round(self) -> float:
         """Seconds of the steps."""
         torch.backends.cudnn.fp32_precision = "tf32"  # pyright: ignore[reportAttributeAccessIssue]
         torch.cuda.synchronize()
         start = time.perf_counter()
         for _ in range(self.steps):
             outputs = self.model(self.images)
-            loss = self.judge(outputs, self.labels)
+            loss = self.criterion(outputs, self.labels)
             best = outputs.topk(5).indices == self.labels[:, None]
             self.seen = loss.item(), best[:, 0].float().mean().item(), best.any(1).float().mean().item()
             self.optimizer.zero_grad()

@@ -27,8 +27,8 @@ def measure(rounds: int) -> Figure:
     saving: list[float] = []
     with tempfile.TemporaryDirectory() as folder, started(load(*settings(folder))) as run:
         for number in range(1, rounds + 2):
-            plain.append(turn(run, None))
-            saving.append(turn(run, number))
+            plain.append(run_round(run, None))
+            saving.append(run_round(run, number))
     plain, saving = plain[1:], saving[1:]
     cost = max(0.001, median(one - other for one, other in zip(saving, plain, strict=True)))
     interval = daly(cost, MTBF_SECONDS)
@@ -42,7 +42,7 @@ def measure(rounds: int) -> Figure:
     )
 
 
-def turn(run: Run, save: int | None) -> float:
+def run_round(run: Run, save: int | None) -> float:
     """Seconds of the steps, with a save at the first of them where one is asked for."""
     start = time.perf_counter()
     if save is not None:

@@ -21,7 +21,7 @@ from training.bench.figure import BenchError, Figure, spread
 from training.config.job import Job, load
 
 STEPS = 10  # a turn, with one report: so short that both sides meet the same fast and slow spells of the machine
-TURNS = 10  # of each side, a round
+ROUNDS_A_ROUND = 10  # of each side, a round
 GOAL = 0.98
 RANKS = 2
 
@@ -29,9 +29,10 @@ RANKS = 2
 def measure(rounds: int) -> Figure:
     """The share of the bare loop's speed that our loop reaches, with its reports and its agreement on interruptions."""
     with tempfile.TemporaryDirectory() as out:
-        made = job(out, rounds * TURNS)
-        seconds = turns(out, rounds * TURNS)
+        bench_job = job(out, rounds * ROUNDS_A_ROUND)
+        seconds = rounds_of(out, rounds * ROUNDS_A_ROUND)
     ours, bare = seconds["ours"], seconds["bare"]
+    kind = f"{bench_job.model.kind} on {bench_job.data.kind}"
     return Figure(
         name="loop",
         what=f"our loop against a bare DDP loop, {RANKS} ranks over gloo",
@@ -43,8 +44,8 @@ def measure(rounds: int) -> Figure:
             "of the minima": f"{min(bare) / min(ours):.3f}; the result is the median of the turns' own ratios",
         },
         settings={
-            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}, {made.precision.compute}",
-            "turn": f"{STEPS} steps, our loop reports every {made.log_every}",
+            "job": f"{kind}, batch {bench_job.data.global_batch}, {bench_job.precision.compute}",
+            "turn": f"{STEPS} steps, our loop reports every {bench_job.log_every}",
         },
     )
 
@@ -57,7 +58,7 @@ def job(out: str, count: int) -> Job:
     return load("mnist", [f"out={out}", f"steps={steps}", *never, *plain])
 
 
-def turns(out: str, count: int) -> dict[str, list[float]]:
+def rounds_of(out: str, count: int) -> dict[str, list[float]]:
     """Seconds of each side's turns, as rank 0 saw them."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -78,28 +79,28 @@ def turns(out: str, count: int) -> dict[str, list[float]]:
         )
         for rank in range(RANKS)
     ]
-    told = [rank.communicate()[0] for rank in ranks]
+    outputs = [rank.communicate()[0] for rank in ranks]
     if any(rank.returncode for rank in ranks):
         raise BenchError(f"a rank ended with exit code {[rank.returncode for rank in ranks]}")
-    return json.loads(told[0])
+    return json.loads(outputs[0])
 
 
-class Turns:
+class Rounds:
     """A `stop` that never asks to stop: it counts our steps and gives the bare loop its turn."""
 
-    def __init__(self, made: Job, count: int) -> None:
+    def __init__(self, bench_job: Job, count: int) -> None:
         self.seconds: dict[str, list[float]] = {"ours": [], "bare": []}
-        self._job, self._count = made, count
+        self._job, self._count = bench_job, count
         self._steps = 0
         self._since = 0.0
 
     def requested(self) -> bool:
         self._steps += 1
         if self._steps % STEPS == 0 and len(self.seconds["ours"]) < self._count:
-            self._turn()
+            self._run_round()
         return False
 
-    def _turn(self) -> None:
+    def _run_round(self) -> None:
         from training.bench.bare import Bare
 
         now = time.perf_counter()
@@ -119,10 +120,10 @@ def rank(out: str, count: int) -> None:
     """One of the two processes."""
     from training.loop import train
 
-    made = job(out, count)
-    taking = Turns(made, count)
-    train(made, stop=taking)
-    print(json.dumps(taking.seconds))
+    bench_job = job(out, count)
+    contenders = Rounds(bench_job, count)
+    train(bench_job, stop=contenders)
+    print(json.dumps(contenders.seconds))
 
 
 if __name__ == "__main__":

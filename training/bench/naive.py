@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from training import data, models
 from training.bench import article
 from training.bench.figure import Figure, spread
+from training.build import data_of, model_of
 from training.config.job import Job, load
 from training.data.images import ImageSet
 from training.loop import train
@@ -64,8 +64,8 @@ def resnet50(rounds: int) -> Figure:
     """How many times as fast our ResNet-50 job on images of 224 pixels is."""
     size = ["data.image_size=224", "data.samples=128", "data.held_out=8", "data.global_batch=8"]
     changes = ["augment.shift=16", "augment.flip=true"]
-    made = load("resnet18-synthetic", [*settings("naive-resnet50"), *size, *changes, "model.kind=resnet50"])
-    return compared("naive-resnet50", made, rounds)
+    job = load("resnet18-synthetic", [*settings("naive-resnet50"), *size, *changes, "model.kind=resnet50"])
+    return compared("naive-resnet50", job, rounds)
 
 
 def settings(name: str) -> list[str]:
@@ -73,7 +73,7 @@ def settings(name: str) -> list[str]:
     return [*steps, "optimizer={kind='adamw', lr=0.001}", "precision.compute=auto"]
 
 
-def compared(name: str, made: Job, rounds: int) -> Figure:
+def compared(name: str, job: Job, rounds: int) -> Figure:
     """Turns of both sides; the mode that ours chose in its first turn is kept for the others."""
     steps = STEPS[name]
     ours: list[float] = []
@@ -83,9 +83,9 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
         with tempfile.TemporaryDirectory() as out:
             if mode:
                 (Path(out) / "compute.json").write_text(mode)
-            ours.append(our_turn(replace(made, out=Path(out)), steps))
+            ours.append(our_round(replace(job, out=Path(out)), steps))
             mode = (Path(out) / "compute.json").read_text()
-            theirs.append(their_turn(made, steps, Path(out) / "article.pt"))
+            theirs.append(their_round(job, steps, Path(out) / "article.pt"))
     ours, theirs = ours[1:], theirs[1:]  # the first turn warms both up
     pays = name == "naive-resnet50" and json.loads(mode)["compute"] == "bf16"
     return Figure(
@@ -95,50 +95,50 @@ def compared(name: str, made: Job, rounds: int) -> Figure:
         goal=GOAL_WHERE_BF16_PAYS if pays else GOALS[name],
         rows={"ours": spread(ours, steps), "article": spread(theirs, steps)},
         settings={
-            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}",
+            "job": f"{job.model.kind} on {job.data.kind}, batch {job.data.global_batch}",
             "chosen": mode.strip(),
-            "turn": f"{steps} steps, a checkpoint at their end, our loop reports every {made.log_every}",
+            "turn": f"{steps} steps, a checkpoint at their end, our loop reports every {job.log_every}",
         },
     )
 
 
-def our_turn(made: Job, steps: int) -> float:
+def our_round(job: Job, steps: int) -> float:
     """Seconds of our loop over the job's steps."""
     clock = Clock()
-    train(made, report=clock, stop=AtEnd(steps))
+    train(job, report=clock, stop=AtEnd(steps))
     return clock.ended - clock.began
 
 
-def their_turn(made: Job, steps: int, file: Path) -> float:
+def their_round(job: Job, steps: int, file: Path) -> float:
     """Seconds of the article's loop over the same number of steps."""
-    model, pictures = theirs_of(made)
+    model, pictures = article_of(job)
     start = time.perf_counter()
     article.train(
         model,
         pictures,
-        batch=made.data.global_batch,
+        batch=job.data.global_batch,
         steps=steps,
-        lr=made.optimizer.lr,
+        lr=job.optimizer.lr,
         save_every=steps,
         file=file,
     )
     return time.perf_counter() - start
 
 
-def theirs_of(made: Job) -> tuple[nn.Module, article.Pictures]:
+def article_of(job: Job) -> tuple[nn.Module, article.Pictures]:
     """The job's model and images, as the article holds them."""
-    found = data.load(made)
-    assert isinstance(found, ImageSet)
-    assert isinstance(found.mean, float)
-    assert isinstance(found.std, float)
-    images, labels = found.train.at(np.arange(len(found.train)), None)
+    data = data_of(job)
+    assert isinstance(data, ImageSet)
+    assert isinstance(data.mean, float)
+    assert isinstance(data.std, float)
+    images, labels = data.train.at(np.arange(len(data.train)), None)
     pixels = images.permute(0, 2, 3, 1).squeeze(-1).numpy()
-    augment = made.augment
-    return models.build(made, found), article.Pictures(
+    augment = job.augment
+    return model_of(job, data), article.Pictures(
         np.ascontiguousarray(pixels),
         labels.numpy(),
-        mean=found.mean,
-        std=found.std,
+        mean=data.mean,
+        std=data.std,
         shift=augment.shift,
         warp=augment.warp,
         flip=augment.flip,

@@ -20,12 +20,10 @@ from typing import IO, Any, Protocol
 import numpy as np
 from PIL import Image
 
-from training import models
-from training.autotune import settled
 from training.bench.checkpoint import settings, started, waited
 from training.bench.figure import BenchError, Figure, spread
+from training.build import data_of, mode_of, model_of
 from training.config.job import Job, load
-from training.data import load as load_data
 from training.loop import train
 from training.metrics.events import Report, Start, Step
 from training.parallel import connect
@@ -52,7 +50,7 @@ class Clock(Report):
 
 
 class Side(Protocol):
-    def turn(self) -> float: ...
+    def run_round(self) -> float: ...
 
 
 class Peer:
@@ -62,9 +60,9 @@ class Peer:
         self._asks, self._answers, self._said = asks, answers, said
         self.versions: dict[str, str] = self._answer()
 
-    def turn(self) -> float:
+    def run_round(self) -> float:
         """Its seconds."""
-        self._asks.write("turn\n")
+        self._asks.write("round\n")
         self._asks.flush()
         return self._answer()
 
@@ -121,9 +119,9 @@ def timm(rounds: int) -> Figure:
 def fastest(name: str, changes: list[str]) -> list[str]:
     """What `compute = "auto"` chooses for a job, as settings: both sides are given the same."""
     with tempfile.TemporaryDirectory() as out, connect(60) as ranks:
-        made = load(name, [*changes, f"out={out}", "precision.compute=auto"])
-        found = load_data(made)
-        mode = settled(made, ranks, models.build(made, found), found)
+        job = load(name, [*changes, f"out={out}", "precision.compute=auto"])
+        data = data_of(job)
+        mode = mode_of(job, ranks, model_of(job, data), data)
     return [f"precision.compute={mode.compute}", f"model.channels_last={str(mode.channels_last).lower()}"]
 
 
@@ -131,28 +129,30 @@ def compared(module: str, name: str, changes: list[str], rounds: int) -> Figure:
     """How many times as fast our loop does the job's steps."""
     with tempfile.TemporaryDirectory() as folder:
         changes = [*changes, "tensorboard=false", f"out={folder}/theirs"]
-        made = load(name, changes)
+        job = load(name, changes)
         with peer(module, name, changes) as other:
-            sides = turns(rounds, lambda turn: our_turn(replace(made, out=Path(folder) / f"turn-{turn}")), other)
-            return figure(module, made, *sides, other.versions)
+            sides = rounds_of(
+                rounds, lambda number: our_round(replace(job, out=Path(folder) / f"round-{number}")), other
+            )
+            return figure(module, job, *sides, other.versions)
 
 
-def our_turn(made: Job) -> float:
+def our_round(job: Job) -> float:
     clock = Clock()
-    train(made, report=clock)
+    train(job, report=clock)
     return clock.ended - clock.began
 
 
-def turns(rounds: int, ours: Callable[[int], float], other: Side) -> tuple[list[float], list[float]]:
+def rounds_of(rounds: int, ours: Callable[[int], float], other: Side) -> tuple[list[float], list[float]]:
     """Seconds of each side's turns; a first turn of both warms up."""
-    both = [(ours(turn), other.turn()) for turn in range(rounds + 1)][1:]
-    mine, theirs = zip(*both, strict=True)
-    return [*mine], [*theirs]
+    both = [(ours(number), other.run_round()) for number in range(rounds + 1)][1:]
+    our_seconds, their_seconds = zip(*both, strict=True)
+    return [*our_seconds], [*their_seconds]
 
 
-def figure(module: str, made: Job, ours: list[float], theirs: list[float], versions: dict[str, str]) -> Figure:
-    steps = made.steps or 1
-    layout = ", channels last" if getattr(made.model, "channels_last", False) else ""
+def figure(module: str, job: Job, ours: list[float], theirs: list[float], versions: dict[str, str]) -> Figure:
+    steps = job.steps or 1
+    layout = ", channels last" if getattr(job.model, "channels_last", False) else ""
     return Figure(
         name=module,
         what=f"our loop against {module}, 1 process each",
@@ -160,10 +160,10 @@ def figure(module: str, made: Job, ours: list[float], theirs: list[float], versi
         goal=GOAL,
         rows={"ours": spread(ours, steps), module: spread(theirs, steps)},
         settings={
-            "job": f"{made.model.kind} on {made.data.kind}, batch {made.data.global_batch}",
-            "mode": f"{made.precision.compute}{layout}",
-            "turn": f"{steps} steps, our loop reports every {made.log_every}",
-            "peer": told(versions),
+            "job": f"{job.model.kind} on {job.data.kind}, batch {job.data.global_batch}",
+            "mode": f"{job.precision.compute}{layout}",
+            "turn": f"{steps} steps, our loop reports every {job.log_every}",
+            "peer": versions_line(versions),
         },
     )
 
@@ -184,7 +184,7 @@ def saving(name: str, theirs: str, rounds: int) -> Figure:
         started(load(*settings(folder))) as run,
         peer(name.replace("-", "_"), *settings(folder)) as other,
     ):
-        ours, others = turns(rounds, lambda turn: waited(run, turn + 1), other)
+        ours, others = rounds_of(rounds, lambda number: waited(run, number + 1), other)
         versions = other.versions
     return Figure(
         name=name,
@@ -192,11 +192,11 @@ def saving(name: str, theirs: str, rounds: int) -> Figure:
         value=min(others) / min(ours),
         goal=SAVE_GOAL,
         rows={"ours": spread(ours, 1), "theirs": spread(others, 1), "share": f"{min(ours) / min(others):.1%}"},
-        settings={"state": "resnet50 with momentum", "peer": told(versions)},
+        settings={"state": "resnet50 with momentum", "peer": versions_line(versions)},
     )
 
 
-def told(versions: dict[str, str]) -> str:
+def versions_line(versions: dict[str, str]) -> str:
     return ", ".join(f"{package} {version}" for package, version in versions.items())
 
 

@@ -108,13 +108,13 @@ def over(hosts: list[str], out: Path, mode: str) -> dict[str, float]:
         for rank, host in enumerate(hosts)
     ]
     try:
-        told = [rank.communicate(timeout=RANK_SECONDS)[0] for rank in ranks]
+        outputs = [rank.communicate(timeout=RANK_SECONDS)[0] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
     if any(rank.returncode for rank in ranks):
         raise BenchError(f"a rank ended with exit code {[rank.returncode for rank in ranks]}")
-    return json.loads(told[0])
+    return json.loads(outputs[0])
 
 
 def accuracy(mode: str) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from training.checkpoint.manifest import Damaged, read
+from training.checkpoint.manifest import CorruptCheckpointError, read
 from training.checkpoint.safetensors_file import raw
 
 
@@ -26,7 +26,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def of_folder(folder: Path) -> str:
-    """The digest of a checkpoint, after its manifest was verified; raises Damaged."""
+    """The digest of a checkpoint, after its manifest was verified; raises CorruptCheckpointError."""
     if not folder.is_dir():
-        raise Damaged("is no checkpoint folder")
+        raise CorruptCheckpointError("is no checkpoint folder")
     return digest(read(folder.resolve()).tensors())

@@ -27,11 +27,11 @@ def daly(cost_seconds: float, mtbf_seconds: float) -> float:
 class Interval:
     """Seconds between saves by the clock: as the job says, or for "auto" by the dearest save so far."""
 
-    def __init__(self, wanted: Checkpoint, world: int) -> None:
-        self._auto = wanted.every_seconds == "auto"
-        self._mtbf = 3600 * (wanted.mtbf_hours or HOURS_A_RANK / world)
+    def __init__(self, config: Checkpoint, world: int) -> None:
+        self._auto = config.every_seconds == "auto"
+        self._mtbf = 3600 * (config.mtbf_hours or HOURS_A_RANK / world)
         self._cost = 0.0
-        self.seconds = wanted.every_seconds if isinstance(wanted.every_seconds, float) else None
+        self.seconds = config.every_seconds if isinstance(config.every_seconds, float) else None
         if self._auto:
             self.seconds = min(FIRST_SECONDS, self._mtbf)
 

@@ -8,13 +8,14 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.interval import Interval
-from training.checkpoint.manifest import Damaged, Place, whole
+from training.checkpoint.manifest import Place, whole
 from training.checkpoint.resume import Resume
 from training.checkpoint.shards import Shares
 from training.checkpoint.snapshot import Snapshot
@@ -22,16 +23,15 @@ from training.checkpoint.state import State
 from training.checkpoint.store import Share, Store
 from training.checkpoint.uploads import Copies
 from training.checkpoint.writer import Writer
-from training.config.job import Job
+from training.config.errors import refusal
+from training.config.run import Checkpoint, Health
 from training.parallel import Parallel, Ranks
-from training.secret import NoSecret, key_in
-
-__all__ = ["Checkpoints", "Damaged", "digest"]
+from training.secret import KeyFileError, key_in
 
 PATIENCE_SECONDS = 0.5  # with a save that is all but written; well below the least `health.step_seconds`
 
 
-class NotSaved(OSError):
+class CheckpointNotSavedError(OSError):
     """A state that did not become a checkpoint; the message says why."""
 
 
@@ -43,37 +43,46 @@ class Checkpoints:
     rank's alone, and every part of a state that is cut over the ranks, is written by its rank and committed with the
     others' by that lowest one.
 
-    recipe: what decides the trained weights (see `training.data.recipe`); a checkpoint of another one is refused.
-    durable: called with the step when this rank's copy is safe. note: called with a line about what was passed over.
+    out: the run's folder. recipe: what decides the trained weights (`training.data.recipe`); a checkpoint of another
+    recipe is refused. durable: called with the step when this rank's copy is on disk. note: called with one line for
+    people, such as which checkpoint was not used and why.
     """
 
     def __init__(
         self,
-        job: Job,
+        config: Checkpoint,
+        health: Health,
         recipe: Mapping[str, Any],
         ranks: Ranks,
         state: State,
         parallel: Parallel,
         *,
+        out: Path,
         durable: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
-        self._job, self._recipe, self._ranks, self._state, self._parallel = job, recipe, ranks, state, parallel
-        self._cut = cut = parallel.cut
+        self._config, self._health, self._recipe, self._ranks, self._state, self._parallel = (
+            config,
+            health,
+            recipe,
+            ranks,
+            state,
+            parallel,
+        )
+        self._sharded = parallel.sharded
         self._durable, self._note = durable, note
         run = ranks.broadcast(secrets.token_hex(8).encode() if ranks.rank == 0 else None, 0).decode()
-        self._store = Store(job.out / "checkpoints", job.checkpoint.keep, run, self._key())
+        self._store = Store(out / "checkpoints", config.keep, run, self._key())
         self._leads = ranks.gather(self._lowest_here(run))
         self._leading = self._leads[ranks.rank] == ranks.rank
-        if cut and len(set(self._leads)) > 1:
-            message = f"{job.parallel.kind} writes one checkpoint from all ranks; set it to a folder that they share"
-            raise job.refusal("out", message)
-        self._together = cut or any(ranks.gather(bool(state.own()) and not self._leading))
+        if self._sharded and len(set(self._leads)) > 1:
+            raise refusal("out", "a sharded model is saved by all ranks together: set it to a folder that they share")
+        self._together = self._sharded or any(ranks.gather(bool(state.own()) and not self._leading))
         if self._leading:
             self._store.clear_unfinished()
-        self._copies = Copies(job, ranks, self._store, note)
+        self._copies = Copies(config, ranks, self._store, note)
         self._writer = Writer()
-        self._interval = Interval(job.checkpoint, ranks.world)
+        self._interval = Interval(config, ranks.world)
         self._snapshot: Snapshot | None = None
         self._shares: Shares | None = None
         self._saved_step, self._saved_at, self._blocked = -1, time.monotonic(), 0.0
@@ -81,15 +90,15 @@ class Checkpoints:
 
     def _key(self) -> bytes | None:
         """What manifests are signed with; every rank reads it, and all refuse the job where one cannot."""
-        key, fault, file = None, None, self._job.checkpoint.key
+        key, fault, file = None, None, self._config.key
         try:
             key = file and key_in(file)
-        except NoSecret as error:
+        except KeyFileError as error:
             fault = str(error)
         except OSError as error:
             fault = f"cannot read {file}: {error.strerror}"
         for why in filter(None, self._ranks.gather(fault)):
-            raise self._job.refusal("checkpoint.key", why)
+            raise refusal("checkpoint.key", why)
         return key
 
     def _lowest_here(self, run: str) -> int:
@@ -108,9 +117,8 @@ class Checkpoints:
         Raises JobError where it was trained by another recipe, or where uploads cannot be made.
         """
         for key, fault in filter(None, self._ranks.gather(self._copies.connect())):
-            raise self._job.refusal(key, fault)
+            raise refusal(key, fault)
         resume = Resume(
-            self._job,
             self._recipe,
             self._ranks,
             self._state,
@@ -118,14 +126,14 @@ class Checkpoints:
             self._note,
             leading=self._leading,
         )
-        step, everywhere = resume.cut() if self._cut else resume.whole()
+        step, everywhere = resume.sharded() if self._sharded else resume.whole()
         self._saved_step = step if everywhere else -1
         self._copies.make_up(step)
         return step
 
     def due(self, step: int) -> bool:
         """Whether the job asks for a save after this step; every rank knows."""
-        every = self._job.checkpoint.every_steps
+        every = self._config.every_steps
         return every is not None and step % every == 0
 
     def overdue(self) -> bool:
@@ -150,7 +158,7 @@ class Checkpoints:
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
-        self._ranks.wait_at_most(self._job.health.start_seconds)
+        self._ranks.wait_at_most(self._health.start_seconds)
         self._start(step)
 
     def _start(self, step: int) -> None:
@@ -159,8 +167,8 @@ class Checkpoints:
         self._settle()
         began = self._saved_at = time.monotonic()
         self._saved_step = step
-        self._parallel.same(self._state.of_each_rank())
-        places, live = self._mine()
+        self._parallel.broadcast_buffers(self._state.of_each_rank())
+        places, live = self._own_part()
         if live or self._together:
             snapshot = self._snapshot = self._fitting(places, live)
             snapshot.begin(live)
@@ -176,11 +184,11 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Makes the buffers of later saves, now that the optimizer has its state."""
-        self._snapshot = self._fitting(*self._mine())
+        self._snapshot = self._fitting(*self._own_part())
 
-    def _mine(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
+    def _own_part(self) -> tuple[dict[str, Place], dict[str, torch.Tensor]]:
         """What this rank writes, by key in its file: the places in the whole state, and the live tensors."""
-        if self._cut:
+        if self._sharded:
             tensors = self._state.tensors()
             self._shares = self._shares or Shares(tensors, self._ranks)
             return self._shares.places(), self._shares.live(tensors)
@@ -195,8 +203,8 @@ class Checkpoints:
 
     def _write(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> None:
         """In the writer's thread: the copy, this rank's file, and on the lowest rank the commit."""
-        mine = self._written(step, snapshot, places)
-        written = self._ranks.gather(mine, self._ranks.saving) if self._together else [mine]
+        own_share = self._written(step, snapshot, places)
+        written = self._ranks.gather(own_share, self._ranks.saving) if self._together else [own_share]
         written = [Share.of(share) if isinstance(share, dict) else share for share in written]
         fault = next((share for share in written if isinstance(share, str)), None)
         if self._leading:
@@ -204,16 +212,14 @@ class Checkpoints:
         if fault is not None:
             if self._leading:
                 self._store.drop(step)
-            raise NotSaved(fault)
+            raise CheckpointNotSavedError(fault)
 
     def _written(self, step: int, snapshot: Snapshot, places: dict[str, Place]) -> Share | str | None:
         """This rank's file; None where it has nothing to write, a reason where it must not or cannot."""
         tensors = snapshot.complete()
         if not tensors:
             return None
-        if self._job.health.finite and (
-            bad := [n for n, t in tensors.items() if n.startswith("model.") and unsound(t)]
-        ):
+        if self._health.finite and (bad := [n for n, t in tensors.items() if n.startswith("model.") and unsound(t)]):
             return f"{bad[0]} is not finite"
         try:
             return self._store.write(step, self._ranks.rank, tensors, places)
@@ -258,18 +264,20 @@ class Checkpoints:
 
     def digest(self) -> str:
         """sha256 over the state, on every rank; that of the folder where more than rank 0 has a part in it."""
-        mine = None
+        own_digest = None
         if self._ranks.rank == 0:
             final = self._store.folder(self._saved_step)
-            mine = (of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())).encode()
-        return self._ranks.broadcast(mine, 0).decode()
+            own_digest = (
+                of_folder(final) if self._together else digest(self._state.tensors() | self._state.own())
+            ).encode()
+        return self._ranks.broadcast(own_digest, 0).decode()
 
     def finish(self) -> None:
         """Returns when the last save is durable on every rank that writes; raises OSError where it is not."""
         try:
             self._writer.wait()
         except OSError as why:
-            raise NotSaved(f"step {self._saved_step} is not saved: {why}") from why
+            raise CheckpointNotSavedError(f"step {self._saved_step} is not saved: {why}") from why
         self._ranks.barrier()
 
     def upload(self, seconds_left: Callable[[], float]) -> None:

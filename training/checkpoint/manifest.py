@@ -20,7 +20,7 @@ from torch import Tensor
 from training import strict
 from training.checkpoint import safetensors_file
 from training.checkpoint.naming import folder_name
-from training.checkpoint.safetensors_file import NotTensors, Written
+from training.checkpoint.safetensors_file import InvalidTensorFileError, Written
 
 MANIFEST = "manifest.json"
 VERSION = 2
@@ -29,7 +29,7 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Damaged(Exception):
+class CorruptCheckpointError(Exception):
     """This checkpoint must not be loaded; the message says why."""
 
 
@@ -45,16 +45,18 @@ class Place:
     lengths: list[int]
 
     def check(self) -> int:
-        """The bytes it takes; raises Damaged where it is no part of a tensor."""
+        """The bytes it takes; raises CorruptCheckpointError where it is no part of a tensor."""
         sides = (self.shape, self.offsets, self.lengths)
         if not isinstance(self.name, str) or not all(isinstance(side, list) for side in sides):
-            raise Damaged("the manifest has a piece that is of no tensor")
+            raise CorruptCheckpointError("the manifest has a piece that is of no tensor")
         if self.dtype not in safetensors_file.TYPES or len({len(side) for side in sides}) > 1:
-            raise Damaged(f"the manifest has {self.name[:40]!r} with another type or number of dimensions")
+            raise CorruptCheckpointError(
+                f"the manifest has {self.name[:40]!r} with another type or number of dimensions"
+            )
         if not safetensors_file.possible(self.shape) or not all(map(strict.whole, (*self.offsets, *self.lengths))):
-            raise Damaged(f"the manifest has {self.name[:40]!r} in a shape that cannot be")
+            raise CorruptCheckpointError(f"the manifest has {self.name[:40]!r} in a shape that cannot be")
         if any(start + length > whole for whole, start, length in zip(*sides, strict=True)):
-            raise Damaged(f"the manifest has a piece that reaches out of {self.name[:40]!r}")
+            raise CorruptCheckpointError(f"the manifest has a piece that reaches out of {self.name[:40]!r}")
         return math.prod(self.lengths) * safetensors_file.TYPES[self.dtype].itemsize
 
 
@@ -75,23 +77,23 @@ class Manifest:
         return self if key is None else replace(self, signature=signature(self._body(), key))
 
     def check(self) -> None:
-        """Raises Damaged where a value is not of its kind, a name is no plain one, or the pieces ask for more memory
-        than the files have bytes."""
+        """Raises CorruptCheckpointError where a value has the wrong type, a name is not a plain file name, or the
+        pieces ask for more memory than the files have bytes."""
         if not strict.whole(self.step) or not strict.whole(self.about.get("world_size", 1), least=1):
-            raise Damaged("the manifest's step or world size is no whole number")
+            raise CorruptCheckpointError("the manifest's step or world size is no whole number")
         if not isinstance(self.about.get("recipe", {}), dict) or not isinstance(self.torch, str):
-            raise Damaged("the manifest's recipe or torch is of another kind")
+            raise CorruptCheckpointError("the manifest's recipe or torch is of another kind")
         if self.signature is not None and not SHA256.fullmatch(self.signature):
-            raise Damaged("the manifest's signature is none")
+            raise CorruptCheckpointError("the manifest's signature is none")
         for name, written in self.files.items():
             if not FILE_NAME.fullmatch(name) or name == MANIFEST:
-                raise Damaged(f"the manifest names {name[:40]!r}, which is outside, or no plain name")
+                raise CorruptCheckpointError(f"the manifest names {name[:40]!r}, which is outside, or no plain name")
             if not strict.whole(written.bytes) or not SHA256.fullmatch(written.sha256):
-                raise Damaged(f"the manifest's size or sha256 of {name} is none")
+                raise CorruptCheckpointError(f"the manifest's size or sha256 of {name} is none")
             if sum(place.check() for place in self.pieces.get(name, {}).values()) > written.bytes:
-                raise Damaged(f"the manifest has more in {name} than its bytes")
+                raise CorruptCheckpointError(f"the manifest has more in {name} than its bytes")
         if self.pieces.keys() - self.files.keys():
-            raise Damaged("the manifest has pieces of files that it does not name")
+            raise CorruptCheckpointError("the manifest has pieces of files that it does not name")
         self._check_whole()
 
     def _check_whole(self) -> None:
@@ -100,10 +102,10 @@ class Manifest:
         left: dict[str, int] = {}
         for place in (place for places in self.pieces.values() for place in places.values()):
             if kinds.setdefault(place.name, (place.dtype, place.shape)) != (place.dtype, place.shape):
-                raise Damaged(f"the manifest has {place.name[:40]!r} in two shapes or types")
+                raise CorruptCheckpointError(f"the manifest has {place.name[:40]!r} in two shapes or types")
             left[place.name] = left.get(place.name, math.prod(place.shape)) - math.prod(place.lengths)
         if any(left.values()):
-            raise Damaged("the manifest's pieces are not the whole of their tensors")
+            raise CorruptCheckpointError("the manifest's pieces are not the whole of their tensors")
 
     def encoded(self) -> bytes:
         body = self._body()
@@ -130,28 +132,28 @@ class Contents:
         return self.manifest.about
 
     def tensors(self) -> dict[str, Tensor]:
-        """All tensors by name, put together from their pieces; raises Damaged."""
-        found: dict[str, Tensor] = {}
+        """All tensors by name, put together from their pieces; raises CorruptCheckpointError."""
+        tensors: dict[str, Tensor] = {}
         for file, data in self.files.items():
             for place, piece in inside(self.manifest, file, data):
                 if place.lengths == place.shape:
-                    found[place.name] = piece
+                    tensors[place.name] = piece
                     continue
-                whole = found.setdefault(place.name, torch.zeros(place.shape, dtype=piece.dtype))
+                whole = tensors.setdefault(place.name, torch.zeros(place.shape, dtype=piece.dtype))
                 region(whole, place.offsets, place.lengths).copy_(piece)
-        return found
+        return tensors
 
 
 def inside(manifest: Manifest, file: str, data: bytearray) -> Iterator[tuple[Place, Tensor]]:
-    """The tensors of a file that was proven, and what they are parts of; raises Damaged."""
+    """The tensors of a file that was proven, and what they are parts of; raises CorruptCheckpointError."""
     try:
         tensors = safetensors_file.decode(data)
-    except NotTensors as error:
-        raise Damaged(f"{file} {error}") from error
+    except InvalidTensorFileError as error:
+        raise CorruptCheckpointError(f"{file} {error}") from error
     places = manifest.pieces.get(file, {})
     kinds = {key: (list(tensor.shape), safetensors_file.NAMES[tensor.dtype]) for key, tensor in tensors.items()}
     if kinds != {key: (place.lengths, place.dtype) for key, place in places.items()}:
-        raise Damaged(f"{file} holds other tensors than its manifest says")
+        raise CorruptCheckpointError(f"{file} holds other tensors than its manifest says")
     for key, place in places.items():
         yield place, tensors[key]
 
@@ -173,43 +175,45 @@ def region(tensor: Tensor, offsets: Sequence[int], lengths: Sequence[int]) -> Te
 
 def read_manifest(folder: Path, key: bytes | None = None) -> Manifest:
     """The manifest of a checkpoint folder, its seal and name proven, and its signature where there is a key; raises
-    Damaged, and OSError as `reading` does."""
+    CorruptCheckpointError, and OSError as `reading` does."""
     if folder.is_symlink():
-        raise Damaged("it is a link to another folder")
+        raise CorruptCheckpointError("it is a link to another folder")
     with reading(folder / MANIFEST) as file:
         if strict.size(file) > MOST_BYTES:
-            raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
+            raise CorruptCheckpointError(f"the manifest is longer than {MOST_BYTES} bytes")
         manifest = parse(file.read(MOST_BYTES), key)
     if folder.name != folder_name(manifest.step):
-        raise Damaged(f"the manifest is that of step {manifest.step}")
+        raise CorruptCheckpointError(f"the manifest is that of step {manifest.step}")
     return manifest
 
 
 def parse(text: bytes, key: bytes | None = None) -> Manifest:
     """The manifest, where it is what its seal says, has the key's signature if one is given, and names nothing that
-    cannot be; raises Damaged."""
+    cannot be; raises CorruptCheckpointError."""
     try:
         document = strict.document(text)
         body = document["body"]
         if document["seal"] != seal(canonical(body)):
-            raise Damaged("the manifest is not what was written")
+            raise CorruptCheckpointError("the manifest is not what was written")
         signed = document.get("signature")
         if key is not None and not hmac.compare_digest(str(signed).encode(), signature(canonical(body), key).encode()):
-            raise Damaged("the manifest is not signed by the key of checkpoint.key")
+            raise CorruptCheckpointError("the manifest is not signed by the key of checkpoint.key")
         if not strict.whole(version := body["version"], most=99) or version != VERSION:
-            raise Damaged(f"the manifest has version {ascii(version)[:20]}, this program reads {VERSION}")
+            raise CorruptCheckpointError(
+                f"the manifest has version {ascii(version)[:20]}, this program reads {VERSION}"
+            )
         files = {name: Written(**entry) for name, entry in body["files"].items()}
         pieces = {file: {key: Place(**p) for key, p in keys.items()} for file, keys in body["pieces"].items()}
         manifest = Manifest(**{**body, "files": files, "pieces": pieces, "signature": signed})
         manifest.check()
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Damaged("the manifest is not what was written") from error
+        raise CorruptCheckpointError("the manifest is not what was written") from error
 
 
 def read(folder: Path, key: bytes | None = None) -> Contents:
     """The checkpoint with all its files, their bytes and what they hold proven before any of it is used; raises
-    Damaged, and OSError as `reading` does. key: see `read_manifest`."""
+    CorruptCheckpointError, and OSError as `reading` does. key: see `read_manifest`."""
     manifest = read_manifest(folder, key)
     files = {name: proven(folder, manifest, name) for name in manifest.files}
     for name, data in files.items():
@@ -219,30 +223,31 @@ def read(folder: Path, key: bytes | None = None) -> Contents:
 
 
 def proven(folder: Path, manifest: Manifest, name: str) -> bytearray:
-    """A file's bytes; raises Damaged where they are not those of the manifest, and OSError as `reading` does."""
+    """A file's bytes; raises CorruptCheckpointError where they are not those of the manifest, OSError as `reading`
+    does."""
     want = manifest.files[name]
     with reading(folder / name) as file:
         if strict.size(file) != want.bytes:  # before there is room for so many
-            raise Damaged(f"{name} is not what was written")
+            raise CorruptCheckpointError(f"{name} is not what was written")
         data = bytearray(want.bytes)
         whole = file.readinto(data) == want.bytes and not file.read(1)
     if not whole or hashlib.sha256(data).hexdigest() != want.sha256:
-        raise Damaged(f"{name} is not what was written")
+        raise CorruptCheckpointError(f"{name} is not what was written")
     return data
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[BufferedReader]:
-    """An open file of a checkpoint. Raises Damaged where it is missing, or no regular file. Where it cannot be read
-    that says nothing about the checkpoint, which another try may find good (a file server comes back): an OSError, with
-    what to do."""
+    """An open file of a checkpoint. Raises CorruptCheckpointError where it is missing or not a regular file. A read
+    error says nothing about the checkpoint, which may be readable later (a file server comes back): that is an OSError,
+    with what to do."""
     try:
         with strict.regular(path) as file:
             yield file
-    except strict.NoFile as error:
-        raise Damaged(str(error)) from error
+    except strict.NotRegularFileError as error:
+        raise CorruptCheckpointError(str(error)) from error
     except FileNotFoundError as error:
-        raise Damaged(f"{path.name} is missing") from error
+        raise CorruptCheckpointError(f"{path.name} is missing") from error
     except OSError as error:
         remedy = "the checkpoint may be good: start again when it can be read, or move it away"
         raise OSError(error.errno, f"{error.strerror}: {remedy}", str(path)) from error

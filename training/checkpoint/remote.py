@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from training.checkpoint.manifest import MANIFEST, MOST_BYTES, Damaged, Manifest, parse, proven
+from training.checkpoint.manifest import MANIFEST, MOST_BYTES, CorruptCheckpointError, Manifest, parse, proven
 from training.checkpoint.naming import folder_name, step_of
 from training.checkpoint.safetensors_file import Written, sync
 from training.checkpoint.store import Store
@@ -20,18 +20,18 @@ from training.checkpoint.store import Store
 PART_BYTES = 32 * 2**20  # S3 takes 5 MiB to 5 GiB a part and 10,000 parts a file
 
 
-class Unreachable(Exception):
+class ObjectStoreError(Exception):
     """The object store refused or did not answer; the message is its own."""
 
 
-class NoAddress(Unreachable):
+class InvalidEndpointError(ObjectStoreError):
     """The endpoint of the object store is no URL."""
 
 
 class Remote:
     """The checkpoints under s3://bucket/prefix. One counts once its manifest is there, which is sent last.
 
-    Raises NoAddress, and Unreachable where boto3 finds no such profile.
+    Raises InvalidEndpointError, and ObjectStoreError where boto3 finds no such profile.
     """
 
     def __init__(self, url: str, endpoint: str | None) -> None:
@@ -53,7 +53,7 @@ class Remote:
             with self._told():
                 self._client: Any = boto3.client("s3", endpoint_url=endpoint, config=plain)
         except ValueError as error:
-            raise NoAddress(str(error)) from error
+            raise InvalidEndpointError(str(error)) from error
 
     def steps(self) -> list[int]:
         """The steps that are there as a whole, oldest first."""
@@ -65,36 +65,37 @@ class Remote:
 
     def upload(self, folder: Path, sealed: Manifest) -> None:
         """Sends a checkpoint, and goes on where an earlier try was cut off; files of the same name and other bytes are
-        replaced. Raises Unreachable, and OSError where the folder is gone meanwhile."""
+        replaced. Raises ObjectStoreError, and OSError where the folder is gone meanwhile."""
         with self._told():
             for name, written in sealed.files.items():
                 key = f"{self._prefix}{folder.name}/{name}"
                 if self._kept(key) != written:
                     self._send(folder / name, key, written.sha256)
                 if self._kept(key) != written:
-                    raise Unreachable(f"{key} arrived as other bytes, or without the record of their sha256")
+                    raise ObjectStoreError(f"{key} arrived as other bytes, or without the record of their sha256")
             text = sealed.encoded()
             key = f"{self._prefix}{folder.name}/{MANIFEST}"
             self._client.put_object(Bucket=self._bucket, Key=key, Body=text, ContentMD5=in_header(md5(text)))
 
     def fetch(self, step: int, store: Store) -> Path:
-        """Brings a checkpoint into a store, every file proven against the manifest. Raises Damaged, Unreachable."""
+        """Downloads a checkpoint into a store, every file verified against the manifest. Raises CorruptCheckpointError,
+        ObjectStoreError."""
         name = folder_name(step)
         aside = store.aside(step)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         with self._told():
-            found = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")
-            if found["ContentLength"] > MOST_BYTES:
-                raise Damaged(f"the manifest is longer than {MOST_BYTES} bytes")
-            text = found["Body"].read(MOST_BYTES)
+            response = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")
+            if response["ContentLength"] > MOST_BYTES:
+                raise CorruptCheckpointError(f"the manifest is longer than {MOST_BYTES} bytes")
+            text = response["Body"].read(MOST_BYTES)
             sealed = parse(text, store.key)
             if sealed.step != step:
-                raise Damaged(f"the manifest is that of step {sealed.step}")
+                raise CorruptCheckpointError(f"the manifest is that of step {sealed.step}")
             for file, written in sealed.files.items():
                 head = self._client.head_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{file}")
                 if head["ContentLength"] != written.bytes:  # before a disk is full of it
-                    raise Damaged(f"{file} is not what was written")
+                    raise CorruptCheckpointError(f"{file} is not what was written")
                 self._client.download_file(self._bucket, f"{self._prefix}{name}/{file}", str(aside / file))
                 with (aside / file).open("rb+") as whole:
                     sync(whole)
@@ -119,8 +120,8 @@ class Remote:
 
     def _begun(self, key: str) -> tuple[str | None, list[str]]:
         """An upload of this file that was cut off, and the MD5 of its parts in their order."""
-        found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", ())
-        upload = next((entry["UploadId"] for entry in found if entry["Key"] == key), None)
+        uploads = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", ())
+        upload = next((entry["UploadId"] for entry in uploads if entry["Key"] == key), None)
         if upload is None:
             return None, []
         return upload, [part["ETag"].strip('"') for part in self._parts(key, upload)]
@@ -132,8 +133,8 @@ class Remote:
 
     def _kept(self, key: str) -> Written | None:
         """What is there, as it was recorded when it was sent."""
-        found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", ())
-        if key not in (entry["Key"] for entry in found):
+        entries = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", ())
+        if key not in (entry["Key"] for entry in entries):
             return None
         head = self._client.head_object(Bucket=self._bucket, Key=key)
         return Written(bytes=head["ContentLength"], sha256=head["Metadata"].get("sha256", ""))
@@ -144,7 +145,7 @@ class Remote:
         try:
             yield
         except self._errors as error:
-            raise Unreachable(" ".join(str(error).split())) from error
+            raise ObjectStoreError(" ".join(str(error).split())) from error
 
 
 class Uploads:
@@ -185,7 +186,7 @@ class Uploads:
                 self.sending = folder
             try:
                 self._remote.upload(folder, sealed)
-            except (Unreachable, OSError) as why:
+            except (ObjectStoreError, OSError) as why:
                 self._note(f"{folder.name} is not uploaded: {why}")
             except Exception as why:  # without this thread no later one would be sent, and nobody told
                 self._note(f"{folder.name} is not uploaded: {type(why).__name__}: {why}")

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from training.checkpoint import manifest, safetensors_file
-from training.checkpoint.manifest import Contents, Damaged, Manifest, proven, read_manifest
+from training.checkpoint.manifest import Contents, CorruptCheckpointError, Manifest, proven, read_manifest
 from training.checkpoint.shards import fill
 from training.checkpoint.state import State
-from training.checkpoint.store import Found, Store
-from training.config.job import Job
+from training.checkpoint.store import NewestCheckpoint, Store
+from training.config.errors import refusal
 from training.parallel.process_group import Ranks
 
 NONE, UNFIT = -1, -2  # instead of a step
@@ -26,7 +26,6 @@ class Resume:
 
     def __init__(
         self,
-        job: Job,
         recipe: Mapping[str, Any],
         ranks: Ranks,
         state: State,
@@ -35,30 +34,32 @@ class Resume:
         *,
         leading: bool,
     ) -> None:
-        self._job, self._recipe, self._ranks, self._state, self._store = job, recipe, ranks, state, store
+        self._recipe, self._ranks, self._state, self._store = recipe, ranks, state, store
         self._note, self._leading = note, leading
 
     def whole(self) -> tuple[int, bool]:
         """A state that all ranks hold alike: read where it is, sent to the others."""
-        found = self._store.newest(self._misfit) if self._leading else Found()
-        steps = self._ranks.gather(found.contents.step if found.contents else UNFIT if found.unfit else NONE)
+        candidate = self._store.newest(self._misfit) if self._leading else NewestCheckpoint()
+        steps = self._ranks.gather(
+            candidate.contents.step if candidate.contents else UNFIT if candidate.unfit else NONE
+        )
         newest = max(steps)
         if newest < 0 and UNFIT in steps:
-            raise self._job.refusal("out", f"{self._store.root} holds checkpoints of another model; {REMEDY}")
-        for folder, why in found.passed_over:
+            raise refusal("out", f"{self._store.root} holds checkpoints of another model; {REMEDY}")
+        for folder, why in candidate.passed_over:
             self._pass_over(folder, why)
         if newest < 0:
             return 0, False
-        contents = self._shared(found.contents, steps.index(newest))
+        contents = self._shared(candidate.contents, steps.index(newest))
         self._refuse_other_recipe(contents.manifest)
         tensors = {name: t for name, t in contents.tensors().items() if not name.startswith("rank.")}
         if self._state.own():
-            tensors |= self._own(found.contents if steps[self._ranks.rank] == newest else None, contents.manifest)
+            tensors |= self._own(candidate.contents if steps[self._ranks.rank] == newest else None, contents.manifest)
         self._state.load(tensors)
         owners = self._ranks.gather(self._leading)
         return newest, all(step == newest for step, leads in zip(steps, owners, strict=True) if leads)
 
-    def cut(self) -> tuple[int, bool]:
+    def sharded(self) -> tuple[int, bool]:
         """A state that is cut over the ranks, in a folder that they share: each proves a part of it, then reads what it
         needs."""
         names = self._ranks.gather([folder.name for folder in self._store.folders()])[0]
@@ -71,7 +72,7 @@ class Resume:
             sealed = read_manifest(folder, self._store.key)
             self._refuse_other_recipe(sealed)
             if faults := [*filter(None, self._ranks.gather(self._misfit(sealed)))]:
-                raise self._job.refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
+                raise refusal("out", f"{folder}: {faults[0]}; {REMEDY}")
             rooms = self._state.room(shapes_in(sealed))
             fill(rooms, folder, sealed)
             self._state.load(rooms)
@@ -84,7 +85,7 @@ class Resume:
             sealed = read_manifest(folder, self._store.key)
             for name in list(sealed.files)[self._ranks.rank :: self._ranks.world]:
                 proven(folder, sealed, name)
-        except Damaged as why:
+        except CorruptCheckpointError as why:
             return str(why)
         return None
 
@@ -98,33 +99,33 @@ class Resume:
         self._store.set_aside(folder)
         self._note(f"checkpoint {folder.name} passed over: {why}")
 
-    def _shared(self, mine: Contents | None, source: int) -> Contents:
+    def _shared(self, local: Contents | None, source: int) -> Contents:
         """The source's checkpoint on every rank: the very bytes it verified."""
         if self._ranks.world == 1:
-            assert mine is not None
-            return mine
-        here = mine if self._ranks.rank == source else None
+            assert local is not None
+            return local
+        here = local if self._ranks.rank == source else None
         sealed = manifest.parse(self._ranks.broadcast(here.manifest.encoded() if here else None, source))
         files = {name: self._ranks.broadcast(here.files[name] if here else None, source) for name in sealed.files}
         return Contents(manifest=sealed, files={name: bytearray(data) for name, data in files.items()})
 
-    def _own(self, mine: Contents | None, sealed: Manifest) -> dict[str, Any]:
+    def _own(self, local: Contents | None, sealed: Manifest) -> dict[str, Any]:
         """What was a rank's alone, from every folder that has the step; nothing where the number of ranks changed."""
         if sealed.about.get("world_size") != self._ranks.world:
             self._note("the number of ranks changed: what compression had yet to send is left out")
             return {}
-        alone = {name: t for name, t in (mine.tensors() if mine else {}).items() if name.startswith("rank.")}
+        alone = {name: t for name, t in (local.tensors() if local else {}).items() if name.startswith("rank.")}
         data = b"".join(safetensors_file.encoded(alone))
-        each = (self._ranks.broadcast(data, rank) for rank in range(self._ranks.world))
-        return {name: tensor for found in each for name, tensor in safetensors_file.decode(bytearray(found)).items()}
+        parts = (self._ranks.broadcast(data, rank) for rank in range(self._ranks.world))
+        return {name: tensor for part in parts for name, tensor in safetensors_file.decode(bytearray(part)).items()}
 
     def _refuse_other_recipe(self, sealed: Manifest) -> None:
-        saved, wanted = sealed.about.get("recipe", {}), self._recipe
-        for key in sorted(saved.keys() | wanted.keys()):
-            if saved.get(key) != wanted.get(key):
+        saved, recipe = sealed.about.get("recipe", {}), self._recipe
+        for key in sorted(saved.keys() | recipe.keys()):
+            if saved.get(key) != recipe.get(key):
                 before = f"with {saved[key]!r}" if key in saved else "before this was noted"
-                change = f"{self._job.out} was trained {before}, not {wanted.get(key)!r}"
-                raise self._job.refusal(key, f"{change}; {REMEDY}")
+                change = f"{self._store.root.parent} was trained {before}, not {recipe.get(key)!r}"
+                raise refusal(key, f"{change}; {REMEDY}")
 
 
 def shapes_in(sealed: Manifest) -> dict[str, torch.Size]:

@@ -33,7 +33,7 @@ NAMES = {kind: name for name, kind in TYPES.items()}
 MOST_DIMENSIONS, MOST_NUMBERS = 32, 2**48
 
 
-class NotTensors(Exception):
+class InvalidTensorFileError(Exception):
     """The bytes are no tensor file; the message says why."""
 
 
@@ -86,24 +86,24 @@ def raw(tensor: Tensor) -> memoryview:
 
 
 def decode(data: bytearray) -> dict[str, Tensor]:
-    """Tensors by name that share the memory of `data`; raises NotTensors where it is anything else."""
+    """Tensors by name that share the memory of `data`; raises InvalidTensorFileError where it is anything else."""
     try:
         (length,) = struct.unpack_from("<Q", data)
         if length > len(data) - 8:
-            raise NotTensors("its header is longer than the file")
+            raise InvalidTensorFileError("its header is longer than the file")
         header = strict.document(data[8 : 8 + length])
         return {name: tensor_at(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise NotTensors("holds something else than tensors") from error
+        raise InvalidTensorFileError("holds something else than tensors") from error
 
 
 def tensor_at(data: bytearray, base: int, entry: dict[str, Any]) -> Tensor:
     kind, shape, (start, end) = TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
     if not isinstance(shape, list) or not possible(shape) or not strict.whole(start) or not strict.whole(end):
-        raise NotTensors("a shape or place in it cannot be")
+        raise InvalidTensorFileError("a shape or place in it cannot be")
     count = math.prod(shape)
     if end - start != count * kind.itemsize or base + end > len(data):
-        raise NotTensors("a tensor in it reaches beyond its bytes")
+        raise InvalidTensorFileError("a tensor in it reaches beyond its bytes")
     if count == 0:
         return torch.empty(shape, dtype=kind)
     return torch.frombuffer(data, dtype=kind, count=count, offset=base + start).view(shape)

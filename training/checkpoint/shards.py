@@ -34,31 +34,33 @@ class Shares:
     def __init__(self, tensors: Mapping[str, Tensor], ranks: Ranks) -> None:
         planner = DefaultSavePlanner(**PLAIN)
         planner.set_up_planner(dict(tensors), is_coordinator=True)
-        told = ranks.gather([to_json(item) for item in planner.create_local_plan().items])
-        plans, _ = planner.create_global_plan([SavePlan([from_json(item) for item in items]) for items in told])
+        items_of_ranks = ranks.gather([to_json(item) for item in planner.create_local_plan().items])
+        plans, _ = planner.create_global_plan(
+            [SavePlan([from_json(item) for item in items]) for items in items_of_ranks]
+        )
         self._items = {f"{item.index.fqn}@{number}": item for number, item in enumerate(plans[ranks.rank].items)}
 
     def places(self) -> dict[str, Place]:
         """By key in this rank's file: which part of which tensor it is."""
-        found: dict[str, Place] = {}
+        places: dict[str, Place] = {}
         for key, item in self._items.items():
             data = item.tensor_data
             assert data is not None
-            found[key] = Place(
+            places[key] = Place(
                 name=item.index.fqn,
                 dtype=safetensors_file.NAMES[data.properties.dtype],
                 shape=list(data.size),
                 offsets=list(data.chunk.offsets),
                 lengths=list(data.chunk.sizes),
             )
-        return found
+        return places
 
     def live(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The live tensors of these parts, without a copy."""
         planner = DefaultSavePlanner(**PLAIN)
         planner.set_up_planner(dict(tensors))
-        found = {key: planner.resolve_data(item) for key, item in self._items.items()}
-        return {key: tensor.detach() for key, tensor in found.items() if isinstance(tensor, Tensor)}
+        resolved = {key: planner.resolve_data(item) for key, item in self._items.items()}
+        return {key: tensor.detach() for key, tensor in resolved.items() if isinstance(tensor, Tensor)}
 
 
 def to_json(item: WriteItem) -> dict[str, Any]:
@@ -91,19 +93,19 @@ def from_json(item: Mapping[str, Any]) -> WriteItem:
 
 def fill(rooms: dict[str, Tensor], folder: Path, manifest: Manifest) -> None:
     """Reads the parts that these tensors need, however the checkpoint was cut. Every file that is touched is proven
-    first: raises Damaged."""
+    first: raises CorruptCheckpointError."""
     planner = DefaultLoadPlanner(**PLAIN)
     planner.set_up_planner(rooms, metadata(manifest))
-    wanted: dict[tuple[str, tuple[int, ...]], list[Any]] = {}
+    needed: dict[tuple[str, tuple[int, ...]], list[Any]] = {}
     for item in planner.create_local_plan().items:
         offset = item.storage_index.offset
         assert offset is not None
-        wanted.setdefault((item.storage_index.fqn, tuple(offset)), []).append(item)
+        needed.setdefault((item.storage_index.fqn, tuple(offset)), []).append(item)
     for file, places in manifest.pieces.items():
-        if not any((place.name, tuple(place.offsets)) in wanted for place in places.values()):
+        if not any((place.name, tuple(place.offsets)) in needed for place in places.values()):
             continue
         for place, piece in inside(manifest, file, proven(folder, manifest, file)):
-            for item in wanted.get((place.name, tuple(place.offsets)), ()):
+            for item in needed.get((place.name, tuple(place.offsets)), ()):
                 planner.resolve_tensor(item).copy_(region(piece, item.storage_offsets, item.lengths))
 
 

@@ -42,12 +42,12 @@ class State:
     def tensors(self) -> dict[str, Tensor]:
         """The live tensors that all ranks share: `model.<name>`, `optimizer.<parameter>.<key>`, `scaler.<key>`,
         `extra.<name>`."""
-        found = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for place, values in self._optimizer.state_dict()["state"].items():
-            kept = {key: value for key, value in values.items() if isinstance(value, Tensor)}
-            found |= {f"optimizer.{self._names[place]}.{key}": value for key, value in kept.items()}
-        found |= {f"scaler.{key}": torch.tensor(value) for key, value in self._scaler.state_dict().items()}
-        return found | self._extra
+            state_tensors = {key: value for key, value in values.items() if isinstance(value, Tensor)}
+            tensors |= {f"optimizer.{self._names[place]}.{key}": value for key, value in state_tensors.items()}
+        tensors |= {f"scaler.{key}": torch.tensor(value) for key, value in self._scaler.state_dict().items()}
+        return tensors | self._extra
 
     def own(self) -> dict[str, Tensor]:
         """The live tensors of this rank alone: `rank.<rank>.<name>`."""
@@ -84,8 +84,8 @@ class State:
     def misfit(self, shapes: Mapping[str, torch.Size]) -> str | None:
         """Why tensors of these names and whole shapes are not this model's and its optimizer's; None where they are."""
         for name, tensor in self.model.state_dict().items():
-            if (found := shapes.get(f"model.{name}")) != tensor.shape:
-                said = "is missing" if found is None else f"has the shape {list(found)}"
+            if (saved := shapes.get(f"model.{name}")) != tensor.shape:
+                said = "is missing" if saved is None else f"has the shape {list(saved)}"
                 return f"model.{name} {said}, not {list(tensor.shape)}"
         for name, shape in shapes.items():
             parameter = self._parameters.get(parameter_of(name)) if name.startswith("optimizer.") else None

@@ -13,13 +13,13 @@ from typing import Any
 from torch import Tensor
 
 from training.checkpoint import safetensors_file
-from training.checkpoint.manifest import MANIFEST, Contents, Damaged, Manifest, Place, read, whole
+from training.checkpoint.manifest import MANIFEST, Contents, CorruptCheckpointError, Manifest, Place, read, whole
 from training.checkpoint.naming import folder_name, step_of
 from training.checkpoint.safetensors_file import Written
 
 
 @dataclass(kw_only=True)
-class Found:
+class NewestCheckpoint:
     """The newest valid checkpoint, if any, and what was passed over on the way to it. unfit: some of that is as it was
     written, but of another model."""
 
@@ -122,7 +122,7 @@ class Store:
             try:
                 read(final, self.key)
                 shutil.rmtree(aside)
-            except Damaged:
+            except CorruptCheckpointError:
                 self.set_aside(final)
                 aside.rename(final)
         sync_folder(self.root)
@@ -154,24 +154,24 @@ class Store:
             if not mark.name.startswith(f".seen-{self._run}-"):
                 mark.unlink(missing_ok=True)  # its rank may be alive yet
 
-    def newest(self, misfit: Callable[[Manifest], str | None] = lambda _: None) -> Found:
+    def newest(self, misfit: Callable[[Manifest], str | None] = lambda _: None) -> NewestCheckpoint:
         """The newest checkpoint whose bytes are those its manifest names. File times are never asked.
 
         misfit: why one that is as it was written cannot be used.
         """
-        found = Found()
+        newest = NewestCheckpoint()
         for folder in reversed(self.folders()):
             try:
                 contents = read(folder, self.key)
-            except Damaged as why:
-                found.passed_over.append((folder, str(why)))
+            except CorruptCheckpointError as why:
+                newest.passed_over.append((folder, str(why)))
                 continue
             if (why := misfit(contents.manifest)) is None:
-                found.contents = contents
-                return found
-            found.unfit = True
-            found.passed_over.append((folder, why))
-        return found
+                newest.contents = contents
+                return newest
+            newest.unfit = True
+            newest.passed_over.append((folder, why))
+        return newest
 
 
 def sync_folder(folder: Path) -> None:

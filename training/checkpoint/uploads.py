@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from training.checkpoint.manifest import Damaged, read_manifest
-from training.checkpoint.remote import NoAddress, Remote, Unreachable, Uploads
+from training.checkpoint.manifest import CorruptCheckpointError, read_manifest
+from training.checkpoint.remote import InvalidEndpointError, ObjectStoreError, Remote, Uploads
 from training.checkpoint.store import Store
-from training.config.job import Job
+from training.config.run import Checkpoint
 from training.parallel import Ranks
 
 ASK_SECONDS = 2  # so often the ranks tell each other whether a copy is still being sent, and whether there is time
@@ -17,23 +17,23 @@ ASK_SECONDS = 2  # so often the ranks tell each other whether a copy is still be
 class Copies:
     """Rank 0 makes them; on the others, and where the job names no object store, there is nothing to do."""
 
-    def __init__(self, job: Job, ranks: Ranks, store: Store, note: Callable[[str], None]) -> None:
-        self._job, self._ranks, self._store, self._note = job, ranks, store, note
+    def __init__(self, config: Checkpoint, ranks: Ranks, store: Store, note: Callable[[str], None]) -> None:
+        self._config, self._ranks, self._store, self._note = config, ranks, store, note
         self._uploads: Uploads | None = None
         self._uploaded: list[int] = []
 
     def connect(self) -> tuple[str, str] | None:
         """Looks for uploaded checkpoints, and uploads from now on; where it cannot, returns the job's key that is at
         fault, and why."""
-        wanted = self._job.checkpoint
-        if wanted.upload is None or self._ranks.rank != 0:
+        config = self._config
+        if config.upload is None or self._ranks.rank != 0:
             return None
         try:
-            remote = Remote(wanted.upload, wanted.endpoint)
+            remote = Remote(config.upload, config.endpoint)
             self._bring(remote)
-        except NoAddress as why:
+        except InvalidEndpointError as why:
             return "checkpoint.endpoint", str(why)
-        except Unreachable as why:
+        except ObjectStoreError as why:
             return "checkpoint.upload", str(why)
         self._uploads = Uploads(remote, self._note)
         return None
@@ -46,9 +46,9 @@ class Copies:
         for step in reversed([step for step in self._uploaded if step > here]):
             try:
                 remote.fetch(step, self._store)
-                self._note(f"checkpoint step {step} is back from {self._job.checkpoint.upload}")
+                self._note(f"checkpoint step {step} is back from {self._config.upload}")
                 return
-            except Damaged as why:
+            except CorruptCheckpointError as why:
                 self._note(f"uploaded checkpoint step {step} passed over: {why}")
 
     def make_up(self, step: int) -> None:
@@ -77,9 +77,9 @@ class Copies:
         behind."""
         waiting = self._uploads is not None
         while True:
-            told = self._ranks.gather((waiting, seconds_left()))
-            seconds = min(left for _, left in told)
-            if not any(waits for waits, _ in told):
+            states = self._ranks.gather((waiting, seconds_left()))
+            seconds = min(left for _, left in states)
+            if not any(waits for waits, _ in states):
                 return
             if seconds <= 0:
                 if waiting:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from training.config.limits import Classes, Count, Fraction, Mistakes, Side, Weight, Whole
 from training.config.toml_source import Limit
 
 FOLDS = 5
+Content = Literal["images", "documents", "running text"]
 Fold = Annotated[int, Limit(lambda n: 0 <= n < FOLDS, f"must be 0 to {FOLDS - 1}")]
 
 
@@ -28,6 +29,13 @@ class Batching:
     micro_batch: Whole = 0
     workers: Whole = 0
     fold: Fold | None = None
+    if TYPE_CHECKING:
+        kind: str  # every subclass has its own
+
+    @property
+    def content(self) -> Content | None:
+        """What the samples are; None where only the files can tell."""
+        return None
 
     def rules(self) -> Mistakes:
         if self.micro_batch > self.global_batch:
@@ -39,6 +47,10 @@ class Mnist5k(Batching):
     """4,000 handwritten digits to train on and 1,000 held out, 28 × 28 pixels."""
 
     kind: Literal["mnist5k"] = "mnist5k"
+
+    @property
+    def content(self) -> Content:
+        return "images"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +64,10 @@ class Synthetic(Batching):
     image_size: Side = 32
     channels: Count = 3
 
+    @property
+    def content(self) -> Content:
+        return "images"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cifar10(Batching):
@@ -62,6 +78,10 @@ class Cifar10(Batching):
 
     kind: Literal["cifar10"] = "cifar10"
     path: Path
+
+    @property
+    def content(self) -> Content:
+        return "images"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +97,10 @@ class ImageFolder(Batching):
     image_size: Side = 224
     unreadable: Whole = 0
     decoder: Literal["pillow", "dali"] = "pillow"
+
+    @property
+    def content(self) -> Content:
+        return "images"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +128,10 @@ class Spam(Batching):
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 8192
     tokenizer: Path | None = None
 
+    @property
+    def content(self) -> Content:
+        return "documents"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Batching):
@@ -120,6 +148,10 @@ class Text(Batching):
     tokens: Literal["bytes", "bpe"] = "bytes"
     vocabulary: Annotated[int, Limit(lambda n: 512 <= n <= 65536, "must be 512 to 65536")] = 4096
 
+    @property
+    def content(self) -> Content:
+        return "running text"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticText(Batching):
@@ -132,9 +164,21 @@ class SyntheticText(Batching):
     vocabulary: Annotated[int, Limit(lambda n: 8 <= n <= 65536, "must be 8 to 65536")] = 256
     classes: Whole = 0
 
+    @property
+    def content(self) -> Content:
+        return "documents" if self.classes else "running text"
 
-IMAGES = (Mnist5k, Synthetic, Cifar10, ImageFolder)
-TEXTS = (Spam, Text, SyntheticText)
+
+DATA_SETS = {
+    Mnist5k: "training.data.datasets.mnist5k:load",
+    Synthetic: "training.data.datasets.synthetic:load",
+    Cifar10: "training.data.datasets.cifar:load",
+    ImageFolder: "training.data.datasets.imagefolder:load",
+    Packed: "training.data.datasets.packed:load",
+    Spam: "training.data.datasets.spam:load",
+    Text: "training.data.datasets.text_corpora:load",
+    SyntheticText: "training.data.datasets.synthetic_text:load",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from training.config import data as sets
-from training.config import model as models
-from training.config.data import Augment, Cifar10, ImageFolder, Mnist5k, Packed, Spam, Synthetic, SyntheticText, Text
+from training.config.data import DATA_SETS, Augment, Batching, Synthetic, SyntheticText
+from training.config.errors import JobError, Problem
 from training.config.limits import Count, Fraction, Mistakes, Whole
-from training.config.model import Cnn, Gpt, ResNet, TextEncoder
-from training.config.optimizer import AdamW, Muon, Sgd
+from training.config.model import MODELS, Model
+from training.config.optimizer import OPTIMIZERS, Scheduled
+from training.config.registry import OneOf
 from training.config.run import Checkpoint, Ddp, Fsdp, Health, LocalSgd, Parallel, Pipeline, Tensor, Trace
-from training.config.toml_source import JobError, Problem, fill, present, read, unknown
+from training.config.toml_source import fill, present, read, unknown
 
-__all__ = ["AdamW", "Cnn", "Job", "JobError", "Mnist5k", "ResNet", "Sgd", "Synthetic", "load"]
+__all__ = ["Job", "JobError", "load"]
 
 JOBS = Path(__file__).parents[1] / "jobs"
 EXCLUSIVE = (frozenset({"steps", "epochs"}), frozenset({"checkpoint.every_steps", "checkpoint.every_seconds"}))
@@ -47,9 +47,9 @@ class Job:
 
     name: str
     out: Path
-    model: Cnn | ResNet | TextEncoder | Gpt
-    data: Mnist5k | Synthetic | Cifar10 | ImageFolder | Packed | Spam | Text | SyntheticText
-    optimizer: Sgd | AdamW | Muon
+    model: Annotated[Model, OneOf(MODELS)]
+    data: Annotated[Batching, OneOf(DATA_SETS)]
+    optimizer: Annotated[Scheduled, OneOf(OPTIMIZERS)]
     augment: Augment = field(default_factory=Augment)
     seed: Whole = 1
     steps: Count | None = None
@@ -100,16 +100,15 @@ class Job:
 
     def unfitting(self) -> Mistakes:
         """A model that cannot read the data, and changes that the data has no images for."""
-        kind = self.data.kind
-        images, texts = isinstance(self.data, sets.IMAGES), isinstance(self.data, sets.TEXTS)
-        if (texts and isinstance(self.model, models.IMAGES)) or (images and not isinstance(self.model, models.IMAGES)):
-            what, wanted = ("images", "tokens") if images else ("tokens", "images")
-            yield "model.kind", f"{self.model.kind} reads {wanted}, and data.kind = {kind} has {what}"
-        running = isinstance(self.data, Text) or (isinstance(self.data, SyntheticText) and not self.data.classes)
-        if texts and running != isinstance(self.model, Gpt):
-            wanted = "text with classes" if running else "running text"
-            yield "model.kind", f"{self.model.kind} needs {wanted}, which data.kind = {kind} is not"
-        if texts and self.augment != Augment():
+        kind, content, reads = self.data.kind, self.data.content, self.model.reads
+        if content is not None and content != reads:
+            if "images" in (content, reads):
+                has, needs = ("images", "tokens") if content == "images" else ("tokens", "images")
+                yield "model.kind", f"{self.model.kind} reads {needs}, and data.kind = {kind} has {has}"
+            else:
+                needs = "running text" if reads == "running text" else "text with classes"
+                yield "model.kind", f"{self.model.kind} needs {needs}, which data.kind = {kind} is not"
+        if content not in (None, "images") and self.augment != Augment():
             yield "augment", f"changes images, and data.kind = {kind} has none"
 
     def between_averages(self, every: int) -> Mistakes:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from training.config.data import Content
 from training.config.limits import Count, Fraction, Mistakes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What every model can start from.
+    """What every model can start from. reads: the samples that it takes.
 
     weights: a .safetensors or .pt file to start from; a classifier for another number of classes is left out.
     freeze: patterns of parameter names (`layer1.*`) that are not trained. compile: by torch.compile, which takes half a
@@ -21,6 +22,9 @@ class Model:
     weights: Path | None = None
     freeze: tuple[str, ...] = ()
     compile: bool = False
+    reads: ClassVar[Content]
+    if TYPE_CHECKING:
+        kind: str  # every subclass has its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,7 @@ class Cnn(Model):
     """Small convolutional network for small images. Without norm no result depends on how a batch is split."""
 
     kind: Literal["cnn"] = "cnn"
+    reads: ClassVar[Content] = "images"
     norm: Literal["none", "batch"] = "none"
     width: Count = 32
     channels_last: bool = True
@@ -38,6 +43,7 @@ class ResNet(Model):
     """Residual network for images (He et al. 2015), weights exchangeable with torchvision's."""
 
     kind: Literal["resnet18", "resnet50"]
+    reads: ClassVar[Content] = "images"
     channels_last: bool = True
 
 
@@ -64,6 +70,7 @@ class TextEncoder(Transformer):
     """
 
     kind: Literal["text-encoder"] = "text-encoder"
+    reads: ClassVar[Content] = "documents"
     pooling: Literal["first", "mean"] = "first"
 
 
@@ -72,6 +79,7 @@ class Gpt(Transformer):
     """Decoder that predicts the next token, with rotary positions (Su et al. 2021)."""
 
     kind: Literal["gpt"] = "gpt"
+    reads: ClassVar[Content] = "running text"
 
     def rules(self) -> Mistakes:
         yield from super().rules()
@@ -79,5 +87,9 @@ class Gpt(Transformer):
             yield "heads", f"leaves {self.width // self.heads} numbers a head; rotary positions need an even number"
 
 
-IMAGES = (Cnn, ResNet)
-CLASSIFIERS = (*IMAGES, TextEncoder)
+MODELS = {
+    Cnn: "training.models.cnn:build",
+    ResNet: "training.models.resnet:build",
+    TextEncoder: "training.models.bert:build",
+    Gpt: "training.models.gpt:build",
+}

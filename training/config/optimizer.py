@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from training.config.limits import Count, Fraction, Mistakes, Positive, Weight, Whole
 
@@ -25,6 +25,8 @@ class Scheduled:
     weight_decay: Weight = 0.0
     clip_norm: Weight = 0.0
     ema: Fraction = 0.0
+    if TYPE_CHECKING:
+        kind: str  # every subclass has its own
 
     def rules(self) -> Mistakes:
         if self.schedule == "step" and self.step_every is None:
@@ -68,3 +70,10 @@ class Muon(Scheduled):
     momentum: Fraction = 0.95
     beta1: Fraction = 0.9
     beta2: Fraction = 0.95
+
+
+OPTIMIZERS = {
+    Sgd: "training.optim.optimizer:sgd",
+    AdamW: "training.optim.optimizer:adamw",
+    Muon: "training.optim.optimizer:MuonAndAdamW",
+}

@@ -14,31 +14,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from training.config.errors import JobError, Problem
+from training.config.registry import OneOf
+
 T = TypeVar("T")
 NUMBERS = (int, float)
 NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One mistake: the file (or `--set`), the line where there is one, the dotted key, and what to do."""
-
-    file: str
-    line: int | None
-    key: str
-    message: str
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place} {self.key}: {self.message}" if self.key else f"{place} {self.message}"
-
-
-class JobError(Exception):
-    """The job cannot be run as it is written; one line a mistake, in file order."""
-
-    def __init__(self, *problems: Problem) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: (p.line is None, p.line or 0)))
-        super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True)
@@ -46,7 +27,7 @@ class Limit:
     """What a number must obey, written beside its type: `Annotated[int, Limit(...)]`."""
 
     holds: Callable[[Any], bool]
-    words: str
+    requirement: str
 
 
 @dataclass(kw_only=True)
@@ -113,15 +94,15 @@ def read(path: Path) -> Source:
 
 def key_lines(text: str) -> dict[str, int]:
     """Line of every table and key, from 1; tomllib keeps no positions, so the text is scanned."""
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*([\w.\"' -]+?)\s*\]", line):
             table = plain(header[1])
-            found.setdefault(table, number)
+            positions.setdefault(table, number)
         elif key := re.match(r"\s*([\w.\"' -]+?)\s*=", line):
-            found.setdefault(f"{table}.{plain(key[1])}".lstrip("."), number)
-    return found
+            positions.setdefault(f"{table}.{plain(key[1])}".lstrip("."), number)
+    return positions
 
 
 def plain(key: str) -> str:
@@ -195,12 +176,11 @@ def convert(hint: Any, value: Any, source: Source, key: str) -> Any:
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         limits = tuple(rest)
-    if get_origin(hint) in (Union, UnionType):
-        options = [option for option in get_args(hint) if option is not NoneType]
+    if options := alternatives(hint, limits):
         if all(map(is_dataclass, options)):
             return tagged(options, value, source, key)
-        words = [word for option in options[1:] if get_origin(option) is Literal for word in get_args(option)]
-        return value if value in words else convert(options[0], value, source, key)
+        literals = [literal for option in options[1:] if get_origin(option) is Literal for literal in get_args(option)]
+        return value if value in literals else convert(options[0], value, source, key)
     if get_origin(hint) is tuple:
         return sequence(get_args(hint)[0], value, source, key)
     if is_dataclass(hint):
@@ -233,7 +213,7 @@ def scalar(hint: type, value: Any, limits: tuple[Limit, ...], source: Source, ke
         return None
     for limit in limits:
         if not limit.holds(value):
-            source.complain(key, f"{limit.words}, is {value!r}")
+            source.complain(key, f"{limit.requirement}, is {value!r}")
     return float(value) if hint is float else value
 
 
@@ -255,10 +235,20 @@ def kinds_of(option: Any) -> Iterator[str]:
     yield from get_args(hints_of(option)["kind"])
 
 
+def alternatives(hint: Any, annotations: Iterable[Any] = ()) -> list[Any]:
+    """The types that a value may have: those of a union, or of the registry among the annotations; none for a plain
+    type."""
+    if get_origin(hint) in (Union, UnionType):
+        return [option for option in get_args(hint) if option is not NoneType]
+    return [option for annotation in annotations if isinstance(annotation, OneOf) for option in annotation.registry]
+
+
 def choices(hint: Any) -> str:
     """What a missing table could be, for the message."""
-    options = [option for option in get_args(hint) if isinstance(option, type) and is_dataclass(option)]
-    kinds = [kind for option in options for kind in kinds_of(option)]
+    options = alternatives(hint, get_args(hint))
+    kinds = [
+        kind for option in options if isinstance(option, type) and is_dataclass(option) for kind in kinds_of(option)
+    ]
     return f"; its kind is one of {', '.join(kinds)}" if kinds else ""
 
 

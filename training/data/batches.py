@@ -12,18 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.config.job import Job
+from training.config.data import Batching
 from training.data.images import ImageSet
-from training.data.sampler import STEPS_AT_ONCE, Indices, drawn, global_batch, share
+from training.data.sampler import global_batch, share
 from training.data.text import Documents, TextSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import STEPS_AT_ONCE, Draw, Indices, drawn
 
 T = TypeVar("T")
 VALUES_AT_ONCE = 2**18  # of inputs: what fits into a core's own cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class MicroBatch:
     """What runs through the model at once: inputs, labels, and whether it is the last part of its share of the step.
 
     seed: of what the model itself draws at random (dropout).
@@ -47,19 +47,26 @@ class Batches:
     """The steps of a training set for a rank that holds the shares `mine` of `ways`; each a function of its number."""
 
     def __init__(
-        self, source: ImageSet | TextSet, job: Job, *, ways: int, mine: range, memory_format: torch.memory_format
+        self,
+        source: ImageSet | TextSet,
+        config: Batching,
+        seed: int,
+        *,
+        dp_size: int,
+        dp_shards: range,
+        memory_format: torch.memory_format,
     ) -> None:
-        self.source, self.seed, self.wanted = source, job.seed, job.data
-        self.ways, self.mine, self.memory_format = ways, mine, memory_format
+        self.source, self.seed, self.config = source, seed, config
+        self.dp_size, self.dp_shards, self.memory_format = dp_size, dp_shards, memory_format
 
-    def at(self, step: int) -> list[Part]:
+    def at(self, step: int) -> list[MicroBatch]:
         """This rank's parts of a step, counted from 0."""
         return [self.part(cut, *self.samples(range(step, step + 1), cut.indices)) for cut in self.cuts(step)]
 
-    def each(self, steps: range) -> Iterator[list[Part]]:
+    def iterate(self, steps: range) -> Iterator[list[MicroBatch]]:
         """The parts of one step after another. Small steps are made several at a time: most of their time goes into the
         beginning of each operation. Not so documents, whose longest one decides how wide its batch is."""
-        values = self.source.sample_values * len(self.mine) * self.wanted.global_batch // self.ways
+        values = self.source.sample_values * len(self.dp_shards) * self.config.global_batch // self.dp_size
         count = min(STEPS_AT_ONCE, VALUES_AT_ONCE // max(1, values))
         if count <= 1 or isinstance(self.source.train, Documents):
             yield from map(self.at, steps)
@@ -67,23 +74,23 @@ class Batches:
         for begin in range(0, len(steps), count):
             yield from self.several(steps[begin : begin + count])
 
-    def several(self, steps: range) -> Iterator[list[Part]]:
+    def several(self, steps: range) -> Iterator[list[MicroBatch]]:
         """What `at` gives for each of these steps, their samples drawn and changed all at once."""
         cuts = [[*self.cuts(step)] for step in steps]
         indices = [cut.indices for step in cuts for cut in step]
-        sizes = [len(each) for each in indices]
+        sizes = [len(piece) for piece in indices]
         inputs, labels = self.samples(steps, np.concatenate(indices))
-        made = zip(inputs.split(sizes), labels.split(sizes), strict=True)
+        parts = zip(inputs.split(sizes), labels.split(sizes), strict=True)
         for step in cuts:
-            yield [self.part(cut, *next(made)) for cut in step]
+            yield [self.part(cut, *next(parts)) for cut in step]
 
     def cuts(self, step: int) -> Iterator[Cut]:
         """This rank's shares of a step in pieces of at most `micro_batch` samples."""
-        indices = global_batch(self.seed, step, len(self.source.train), self.wanted.global_batch)
-        for mine in (share(indices, which, self.ways) for which in self.mine):
-            size = self.wanted.micro_batch or len(mine)
-            for start in range(0, len(mine), size):
-                yield Cut(step, mine[start : start + size], start + size >= len(mine))
+        indices = global_batch(self.seed, step, len(self.source.train), self.config.global_batch)
+        for shard in (share(indices, which, self.dp_size) for which in self.dp_shards):
+            size = self.config.micro_batch or len(shard)
+            for start in range(0, len(shard), size):
+                yield Cut(step, shard[start : start + size], start + size >= len(shard))
 
     def samples(self, steps: range, indices: Indices) -> tuple[Tensor, Tensor]:
         """Inputs and labels of these samples, as many of each step."""
@@ -92,25 +99,25 @@ class Batches:
             inputs = inputs.to(memory_format=self.memory_format)  # `contiguous` leaves one channel as it is
         return inputs, labels
 
-    def part(self, cut: Cut, inputs: Tensor, labels: Tensor) -> Part:
+    def part(self, cut: Cut, inputs: Tensor, labels: Tensor) -> MicroBatch:
         seed = drawn(self.seed, cut.step, int(cut.indices[0]))
-        return Part(inputs=inputs, labels=labels, last=cut.last, seed=seed)
+        return MicroBatch(inputs=inputs, labels=labels, last=cut.last, seed=seed)
 
 
 @contextmanager
-def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[list[Part]]]:
+def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[list[MicroBatch]]]:
     """The parts of these steps in order; `workers` threads prepare as many steps ahead. For a GPU they are made on a
     stream of their own."""
     device = batches.source.device
     if device.type == "cuda":
         beside = Beside(batches, device)
-        with made(beside.at, steps, workers) as found:
-            yield map(beside.handed_over, found)
+        with prefetched(beside.at, steps, workers) as steps_parts:
+            yield map(beside.handed_over, steps_parts)
     elif workers == 0:
-        yield batches.each(steps)
+        yield batches.iterate(steps)
     else:
-        with made(batches.at, steps, workers) as found:
-            yield found
+        with prefetched(batches.at, steps, workers) as steps_parts:
+            yield steps_parts
 
 
 class Beside:
@@ -122,7 +129,7 @@ class Beside:
         self._stream = torch.cuda.Stream(device)
         self._stream.wait_stream(torch.cuda.current_stream(device))  # the data set may still be on its way
 
-    def at(self, step: int) -> tuple[list[Part], torch.cuda.Event]:
+    def at(self, step: int) -> tuple[list[MicroBatch], torch.cuda.Event]:
         """A step's parts, and what happens when they are there."""
         there = torch.cuda.Event()
         with torch.cuda.stream(self._stream):
@@ -130,10 +137,10 @@ class Beside:
             there.record(self._stream)
         return parts, there
 
-    def handed_over(self, made: tuple[list[Part], torch.cuda.Event]) -> list[Part]:
+    def handed_over(self, prepared_step: tuple[list[MicroBatch], torch.cuda.Event]) -> list[MicroBatch]:
         """The parts for the loop's own stream: the device waits for them, the host does not. Their memory is not given
         away before that stream is done with it."""
-        parts, there = made
+        parts, there = prepared_step
         stream = torch.cuda.current_stream()
         stream.wait_event(there)
         for part in parts:
@@ -143,7 +150,7 @@ class Beside:
 
 
 @contextmanager
-def made(make: Callable[[int], T], steps: range, workers: int) -> Iterator[Iterator[T]]:
+def prefetched(make: Callable[[int], T], steps: range, workers: int) -> Iterator[Iterator[T]]:
     """What `make` gives for these steps, by so many threads ahead of time.
 
     Each computes alone: OpenMP would give it a team of threads of its own, and where teams have more threads than there

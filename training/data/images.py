@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.config.data import Augment
-from training.data.sampler import Indices, permutation
-from training.data.transforms.augment import Draw, augmented
+from training.config.data import Augment, Content
+from training.data.sampler import permutation
+from training.data.transforms.augment import augmented
+from training.data.transforms.draw import Draw, Indices
 
 
 class DataError(Exception):
@@ -84,6 +85,10 @@ class ImageSet:
     std: float | tuple[float, ...]
     augment: Augment = field(default_factory=Augment)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def content(self) -> Content:
+        return "images"
 
     @property
     def channels(self) -> int:

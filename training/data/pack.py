@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from training import data
-from training.config.job import Job, JobError, load
-from training.data.datasets.packed import FORMAT, MANIFEST, PARTS
+from training.config.data import Batching
+from training.config.errors import refusal
+from training.config.job import JobError, load
 from training.data.images import DataError, ImageSet
+from training.data.packed_format import FORMAT, MANIFEST, PARTS
 from training.data.text import Documents, Running
 
 BATCH = 256  # samples read and written at once
@@ -30,9 +32,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("job", metavar="JOB", help="a job file, or the name of one in training/jobs")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="what is made")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="set any key of the job file")
-    asked = parser.parse_args(argv[1:])
+    args = parser.parse_args(argv[1:])
     try:
-        pack(load(asked.job, asked.set), asked.folder)
+        job = load(args.job, args.set)
+        pack(job.data, job.seed, args.folder)
     except JobError as error:
         print(error, file=sys.stderr)
         return 2
@@ -42,27 +45,27 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def pack(job: Job, folder: Path) -> None:
+def pack(config: Batching, seed: int, folder: Path) -> None:
     """Writes beside the folder and renames, so that it is there as a whole or not at all.
 
     Raises DataError where the folder exists or the disk has no room, JobError where the job asks for a fold.
     """
-    if job.data.fold is not None:
-        raise job.refusal("data.fold", "is drawn where a packed set is read; leave it out here")
+    if config.fold is not None:
+        raise refusal("data.fold", "is drawn where a packed set is read; leave it out here")
     if folder.exists():
         raise DataError(f"{folder} is there already; name another folder, or remove it")
-    found = data.read(job)
+    samples = data.read(config, seed)
     aside = folder.with_name(f".{folder.name}-{os.getpid()}")
     aside.mkdir(parents=True)
     try:
         about: dict[str, Any] = {"format": FORMAT, "files": {}}
-        for name, source in zip(PARTS, (found.train, found.held_out), strict=True):
-            arrays = parts_of(source, found)
+        for name, source in zip(PARTS, (samples.train, samples.held_out), strict=True):
+            arrays = parts_of(source, samples)
             about[name] = [f"{name}-{number}.npy" for number in range(len(arrays))]
             for file, array in zip(about[name], arrays, strict=True):
                 write(aside / file, array)
                 about["files"][file] = (aside / file).stat().st_size
-        about |= described(found)
+        about |= described(samples)
         (aside / MANIFEST).write_text(json.dumps(about, indent=2) + "\n")
         aside.rename(folder)
     except OSError as error:
@@ -71,10 +74,10 @@ def pack(job: Job, folder: Path) -> None:
     finally:
         if aside.exists():
             shutil.rmtree(aside)
-    print(f"{folder}: {len(found.train)} samples to train on, {len(found.held_out)} held out")
+    print(f"{folder}: {len(samples.train)} samples to train on, {len(samples.held_out)} held out")
 
 
-def parts_of(source: Any, found: data.DataSet) -> list[Part]:
+def parts_of(source: Any, samples: data.DataSet) -> list[Part]:
     """The arrays of a part: type, shape and pieces in order."""
     if isinstance(source, Running):
         return [(source.tokens.dtype, source.tokens.shape, pieces(source.tokens))]
@@ -101,9 +104,9 @@ def pieces(array: np.ndarray) -> Iterator[np.ndarray]:
 def write(path: Path, part: Part) -> None:
     """An .npy file, piece by piece and synced, with a line of progress; raises OSError before it fills the disk."""
     kind, shape, arrays = part
-    wanted = int(np.prod(shape)) * kind.itemsize
-    if wanted > shutil.disk_usage(path.parent).free:
-        raise OSError(errno.ENOSPC, f"{path.name} needs {wanted / 1e9:.2f} GB")
+    size = int(np.prod(shape)) * kind.itemsize
+    if size > shutil.disk_usage(path.parent).free:
+        raise OSError(errno.ENOSPC, f"{path.name} needs {size / 1e9:.2f} GB")
     done = 0
     with path.open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
@@ -119,9 +122,9 @@ def write(path: Path, part: Part) -> None:
         print(file=sys.stderr)
 
 
-def described(found: data.DataSet) -> dict[str, Any]:
+def described(samples: data.DataSet) -> dict[str, Any]:
     """What a reader needs to know beside the arrays."""
-    if isinstance(found, ImageSet):
-        return {"kind": "images", "classes": found.classes, "mean": found.mean, "std": found.std}
-    kind = "documents" if found.classes else "running"
-    return {"kind": kind, "classes": found.classes, "vocabulary": found.vocabulary, "tokenizer": found.tokenizer}
+    if isinstance(samples, ImageSet):
+        return {"kind": "images", "classes": samples.classes, "mean": samples.mean, "std": samples.std}
+    kind = "documents" if samples.classes else "running"
+    return {"kind": kind, "classes": samples.classes, "vocabulary": samples.vocabulary, "tokenizer": samples.tokenizer}

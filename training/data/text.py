@@ -10,9 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from training.config.data import Content
 from training.data.images import DataError
-from training.data.sampler import Indices, permutation
-from training.data.transforms.augment import PLACE, Draw
+from training.data.sampler import permutation
+from training.data.transforms.draw import PLACE, Draw, Indices
 
 PADDING = 0  # fills a document up to its set's length
 ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of this
@@ -96,6 +97,10 @@ class TextSet:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
+    def content(self) -> Content:
+        return "documents" if self.classes else "running text"
+
+    @property
     def sample_values(self) -> int:
         """How many tokens a sample is."""
         return self.length
@@ -133,5 +138,5 @@ def fold(data: TextSet, number: int, folds: int) -> TextSet:
         first, last = (len(train.tokens) * n // folds for n in (number, number + 1))
         rest = np.concatenate([train.tokens[:first], train.tokens[last:]])
         parts = (Running(tokens=part, length=train.length) for part in (rest, train.tokens[first:last]))
-    kept, held_out = parts
-    return replace(data, train=kept, held_out=held_out)
+    training, held_out = parts
+    return replace(data, train=training, held_out=held_out)

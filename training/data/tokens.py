@@ -32,61 +32,62 @@ def wordpiece(texts: Sequence[str], vocabulary: int) -> Tokenizer:
         # The trainer numbers letters in the order of a hash map, another one in each process, and goes by the numbers
         # where two merges are as frequent. Only special tokens are numbered as they are given: so the letters are some.
         letters = sorted(pieces(texts, 0, []))
-        made = words(pieces(texts, vocabulary, [*SPECIAL, *letters]))
-        made.add_special_tokens(SPECIAL)
-        return made
+        tokenizer = wordpiece_tokenizer(pieces(texts, vocabulary, [*SPECIAL, *letters]))
+        tokenizer.add_special_tokens(SPECIAL)
+        return tokenizer
 
-    return kept("wordpiece", words({}), texts, vocabulary, make)
+    return cached("wordpiece", wordpiece_tokenizer({}), texts, vocabulary, make)
 
 
 def pieces(texts: Sequence[str], most: int, first: list[str]) -> dict[str, int]:
     """Numbered WordPieces of the texts, these in front; never fewer than the texts have letters."""
-    trained = words({})
+    trained = wordpiece_tokenizer({})
     trainer = trainers.WordPieceTrainer(vocab_size=most, special_tokens=first, show_progress=False)
     trained.train_from_iterator(texts, trainer)
     return trained.get_vocab()
 
 
-def words(known: dict[str, int]) -> Tokenizer:
+def wordpiece_tokenizer(known: dict[str, int]) -> Tokenizer:
     """Cuts text into the pieces that are known."""
-    made = Tokenizer(models.WordPiece(known, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
-    made.normalizer = normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return made
+    tokenizer = Tokenizer(models.WordPiece(known, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return tokenizer
 
 
 def bpe(texts: Sequence[str], vocabulary: int) -> Tokenizer:
     """Byte pairs as GPT-2 has them: any text can be written."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
 
     def make() -> Tokenizer:
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        made.train_from_iterator(
+        tokenizer.train_from_iterator(
             texts, trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False)
         )
-        return made
+        return tokenizer
 
-    return kept("bpe", made, texts, vocabulary, make)
+    return cached("bpe", tokenizer, texts, vocabulary, make)
 
 
 def given(path: Path) -> Tokenizer:
     """The tokenizer of a file of Hugging Face's; raises DataError where it is none, or not of a kind that fits here."""
     try:
-        found = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library has no narrower one
         why = str(error).splitlines()[0]
         raise DataError(f"data.tokenizer {path} cannot be read: {why}; give the tokenizer.json of a model") from error
-    largest, padding = vocabulary(found) - 1, found.id_to_token(PADDING)
+    largest, padding = vocabulary(tokenizer) - 1, tokenizer.id_to_token(PADDING)
     if padding != SPECIAL[PADDING] or largest >= MOST:
-        told = f"has tokens up to {largest}, the first one {padding}"
+        mistake = f"has tokens up to {largest}, the first one {padding}"
         raise DataError(
-            f"data.tokenizer {path} {told}; they may go up to {MOST - 1}, the first one {SPECIAL[PADDING]}, as of BERT"
+            f"data.tokenizer {path} {mistake}; "
+            f"they may go up to {MOST - 1}, the first one {SPECIAL[PADDING]}, as in BERT"
         )
-    found.no_padding()
-    return found
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def sha256(tokenizer: Tokenizer) -> str:
@@ -99,12 +100,12 @@ def vocabulary(tokenizer: Tokenizer) -> int:
     return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
-def kept(
+def cached(
     kind: str, untrained: Tokenizer, texts: Sequence[str], vocabulary: int, make: Callable[[], Tokenizer]
 ) -> Tokenizer:
     """The tokenizer made from these texts: from the cache, or made and kept there."""
     name = cache.named(kind, tokenizers.__version__, untrained.to_str(), SPECIAL, texts, vocabulary)
-    return cache.kept(f"{name}.json", lambda: make().to_str().encode(), lambda path: Tokenizer.from_file(str(path)))
+    return cache.cached(f"{name}.json", lambda: make().to_str().encode(), lambda path: Tokenizer.from_file(str(path)))
 
 
 def documents(tokenizer: Tokenizer, texts: Sequence[str], length: int) -> npt.NDArray[np.uint16]:

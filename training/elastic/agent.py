@@ -20,7 +20,7 @@ from typing import Any
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 
-from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_FAILED, EXIT_PREEMPTED, Ended, say
+from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_FAILED, EXIT_PREEMPTED, LaunchExitError, say
 from training.elastic.failures import Logs, beat_file, first_failure
 from training.elastic.heartbeat import silent_seconds
 from training.elastic.notices import Source
@@ -36,7 +36,7 @@ class Agent(LocalElasticAgent):
     """Runs the ranks of this node, round after round, until the job ends.
 
     A round ends when a rank fails anywhere or a node joins; the next one starts from the newest checkpoint. `run()`
-    returns when the job finished and raises `Ended` otherwise.
+    returns when the job finished and raises `LaunchExitError` otherwise.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Agent(LocalElasticAgent):
         """Find the other nodes. Nothing runs here meanwhile, so a request to stop ends the wait."""
         self._request.idle = True
         if (reason := self._request.reason) is not None:
-            raise Ended(EXIT_PREEMPTED, self._stopped_by(reason))
+            raise LaunchExitError(EXIT_PREEMPTED, self._stopped_by(reason))
         super()._rendezvous(worker_group)
         assert worker_group.store is not None
         # All rounds share the store: the ranks of each look below a name that the round's first launcher makes up.
@@ -123,30 +123,32 @@ class Agent(LocalElasticAgent):
                 say(f"rank {rank} did nothing for {seconds:.0f} s and is killed; where it stood: {log}")
 
     def _judge(self, result: RunResult) -> None:
-        """Raise `Ended` when the failed round was the last one; say what happened otherwise."""
+        """Raise `LaunchExitError` when the failed round was the last one; say what happened otherwise."""
         codes = {failure.exitcode for failure in result.failures.values()}
         reason = self._request.reason or next((r for s in self._sources if (r := s.requested()) is not None), None)
         if codes == {EXIT_PREEMPTED}:
             if reason is not None:
-                raise Ended(EXIT_PREEMPTED, self._stopped_by(reason))
+                raise LaunchExitError(EXIT_PREEMPTED, self._stopped_by(reason))
             say(f"another node left or joined; {self._goes_on()}")
             return
         failure = first_failure(result.failures, self._logs)
         if reason is not None:
-            raise Ended(EXIT_FAILED, f"stopped by {reason}, but {failure.full()}")
+            raise LaunchExitError(EXIT_FAILED, f"stopped by {reason}, but {failure.full()}")
         if EXIT_BAD_JOB in codes:
-            raise Ended(EXIT_BAD_JOB, failure.line())
+            raise LaunchExitError(EXIT_BAD_JOB, failure.line())
         self._progress.round_failed()
         if self._progress.stalled:
-            raise Ended(EXIT_FAILED, f"no new step in {ROUNDS_WITHOUT_A_STEP} rounds: {failure.full()}")
+            raise LaunchExitError(EXIT_FAILED, f"no new step in {ROUNDS_WITHOUT_A_STEP} rounds: {failure.full()}")
         say(f"{failure.line()}; {self._goes_on()}")
 
-    def _out_of_time(self, reason: str) -> Ended:
+    def _out_of_time(self, reason: str) -> LaunchExitError:
         """The ranks are killed; what they saved since they were told to leave counts."""
         late = f"within {self._shutdown_timeout} s of {reason}"
         if self._progress.checkpoint() == self._before:
-            return Ended(EXIT_FAILED, f"no checkpoint {late}")
-        return Ended(EXIT_PREEMPTED, f"{self._stopped_by(reason)}; the ranks did not end {late} and were killed")
+            return LaunchExitError(EXIT_FAILED, f"no checkpoint {late}")
+        return LaunchExitError(
+            EXIT_PREEMPTED, f"{self._stopped_by(reason)}; the ranks did not end {late} and were killed"
+        )
 
     def _stopped_by(self, reason: str) -> str:
         step = self._progress.checkpoint()

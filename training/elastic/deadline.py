@@ -18,7 +18,7 @@ class StopRequest(Protocol):
     def requested(self) -> bool: ...
 
 
-class Leaving:
+class Deadline:
     """A request, and the time that runs since it came; without one nobody asks."""
 
     def __init__(self, request: StopRequest | None) -> None:
@@ -26,12 +26,12 @@ class Leaving:
         self._time = SHARE * float(os.environ.get(SHUTDOWN, SHUTDOWN_SECONDS))
         self._end = math.inf
 
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Whether this process is to save and leave."""
-        asked = self._request is not None and self._request.requested()
-        if asked:
+        requested = self._request is not None and self._request.requested()
+        if requested:
             self.begin()
-        return asked
+        return requested
 
     def begin(self) -> None:
         """The time runs from the first call on: this process was asked, or its ranks agreed with one that was."""
@@ -39,5 +39,5 @@ class Leaving:
 
     def seconds(self) -> float:
         """Still so many, without end while nobody asks; below 0 once they are over."""
-        self.asked()
+        self.requested()
         return self._end - time.monotonic()

@@ -12,7 +12,7 @@ EXIT_BAD_JOB = 2
 EXIT_PREEMPTED = 75  # EX_TEMPFAIL of sysexits.h: start it again and it goes on
 
 
-class Ended(SystemExit):
+class LaunchExitError(SystemExit):
     """The launch is over, for the reason a person reads. A SystemExit, so that no `except Exception` below takes it."""
 
     def __init__(self, exit_code: int, message: str) -> None:

@@ -87,7 +87,7 @@ def beat_file(log: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Failure:
+class RankFailure:
     """A rank that ended a round. code: its exit code, negative for a signal. error: the exception that ended it, if one
     did, and when (s since 1970, else 0)."""
 
@@ -116,26 +116,26 @@ class Failure:
         return [line for line in text.splitlines() if line.strip()]
 
 
-def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> Failure:
+def first_failure(failures: Mapping[int, ProcessFailure], logs: Logs) -> RankFailure:
     """The failure that caused the others: a rank that was killed, or left without an error, before ranks that raised
     one (the earliest first), and none that fell only because the agent ended the round."""
     start = min(failure.timestamp for failure in failures.values())
-    found = [_failure(rank, failure.exitcode, logs.file_of[rank]) for rank, failure in failures.items()]
+    candidates = [_failure(rank, failure.exitcode, logs.file_of[rank]) for rank, failure in failures.items()]
 
-    def suspicion(failure: Failure) -> tuple[bool, bool, float, int]:
+    def suspicion(failure: RankFailure) -> tuple[bool, bool, float, int]:
         late = failures[failure.rank].timestamp > start + SAME_MOMENT_SECONDS
         return late, failure.code >= 0, failure.time, failure.rank
 
-    return min(found, key=suspicion)
+    return min(candidates, key=suspicion)
 
 
-def _failure(rank: int, code: int, log: Path) -> Failure:
+def _failure(rank: int, code: int, log: Path) -> RankFailure:
     """With what the rank noted; nothing where it had no time for it, or no room on its disk."""
     try:
         with strict.regular(error_file(log)) as file:
-            told = strict.document(file.read(NOTE_BYTES))
-        error, time = told["error"], told["time"]
+            note = strict.document(file.read(NOTE_BYTES))
+        error, time = note["error"], note["time"]
     except (OSError, ValueError, TypeError, LookupError):
-        return Failure(rank, code, log)
+        return RankFailure(rank, code, log)
     sound = isinstance(error, str) and strict.number(time)
-    return Failure(rank, code, log, error, time) if sound else Failure(rank, code, log)
+    return RankFailure(rank, code, log, error, time) if sound else RankFailure(rank, code, log)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from training.elastic.deadline import SHUTDOWN_SECONDS
-from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_PREEMPTED, Ended, leave, say
+from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_PREEMPTED, LaunchExitError, leave, say
 from training.elastic.node import Endpoint, Nodes
 
 SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
@@ -28,49 +28,53 @@ KEY_HELP = "key of the store, `-`: first line of standard input (default: GPUFLE
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Run `launch …` or `store …`; leaves the process with the exit code, and one clear line when it is not 0."""
-    asked = arguments(argv)
+    args = arguments(argv)
     try:
-        if asked.command == "store":
+        if args.command == "store":
             from training.elastic.rendezvous.server import serve  # torch: a wrong argument does not wait for it
 
-            code = serve(asked.bind, asked.port, asked.store_key)
+            code = serve(args.bind, args.port, args.store_key)
         else:
-            code = launch(asked)
-    except Ended as end:
+            code = launch(args)
+    except LaunchExitError as end:
         say(end.message)
         code = end.exit_code
     leave(code)
 
 
-def launch(asked: argparse.Namespace) -> int:
-    """Validate, then run the elastic agent of this node until the job ended (raises `Ended` when it did not finish)."""
+def launch(args: argparse.Namespace) -> int:
+    """Validate the job, then run the elastic agent of this node until the job finished; raises `LaunchExitError` where
+    it ended otherwise."""
     from training.config.job import JobError, load
 
     own_the_restart_store()
-    if asked.nnodes.most > 1 and asked.store is None:
-        raise Ended(EXIT_BAD_JOB, "--nnodes above 1 needs --store HOST:PORT (`python -m training store` serves one)")
+    if args.nnodes.most > 1 and args.store is None:
+        raise LaunchExitError(
+            EXIT_BAD_JOB, "--nnodes above 1 needs --store HOST:PORT (`python -m training store` serves one)"
+        )
     try:
-        job = load(asked.job, asked.set)
+        job = load(args.job, args.set)
     except JobError as error:
-        raise Ended(EXIT_BAD_JOB, str(error)) from error
+        raise LaunchExitError(EXIT_BAD_JOB, str(error)) from error
     if (switch := job.out / "STOP").exists():
-        raise Ended(EXIT_PREEMPTED, f"{switch} keeps this job stopped: remove it to go on")
+        raise LaunchExitError(EXIT_PREEMPTED, f"{switch} keeps this job stopped: remove it to go on")
 
     from training.elastic.rendezvous.key import store_key
     from training.elastic.request import Request
 
-    key = store_key(asked.store_key, make=False) if asked.store else None
-    with Request(attached=asked.attached) as request:  # a request is heard before torch is there
-        from training.elastic.supervise import supervise
+    key = store_key(args.store_key, make=False) if args.store else None
+    with Request(attached=args.attached) as request:  # a request is heard before torch is there
+        from training.elastic.supervise import Run, supervise
 
-        return supervise(job, worker_command(asked), asked, request, key)
+        run = Run(name=job.name, out=job.out, hang_seconds=job.health.hang_seconds)
+        return supervise(run, worker_command(args), args, request, key)
 
 
-def worker_command(asked: argparse.Namespace) -> list[str]:
+def worker_command(args: argparse.Namespace) -> list[str]:
     """The arguments of `python` for one rank: `training run` under the wrapper that dies with this process."""
-    overrides = [part for override in asked.set for part in ("--set", override)]
-    events = ["--events"] if asked.events else []
-    return ["-m", "training.elastic.worker", str(os.getpid()), "run", asked.job, *overrides, *events]
+    overrides = [part for override in args.set for part in ("--set", override)]
+    events = ["--events"] if args.events else []
+    return ["-m", "training.elastic.worker", str(os.getpid()), "run", args.job, *overrides, *events]
 
 
 def own_the_restart_store() -> None:
@@ -79,7 +83,7 @@ def own_the_restart_store() -> None:
     dynamic_rendezvous.py)."""
     if os.environ.setdefault(SHARED_STORE, "1") != "1":
         message = f"{SHARED_STORE}={os.environ[SHARED_STORE]} makes restarts hang: unset it, the launcher sets it to 1"
-        raise Ended(EXIT_BAD_JOB, message)
+        raise LaunchExitError(EXIT_BAD_JOB, message)
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:

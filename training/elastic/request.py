@@ -8,7 +8,7 @@ import threading
 import time
 from types import FrameType, TracebackType
 
-from training.elastic.exit_codes import EXIT_FAILED, EXIT_PREEMPTED, Ended
+from training.elastic.exit_codes import EXIT_FAILED, EXIT_PREEMPTED, LaunchExitError
 
 STDIN = 0
 
@@ -17,9 +17,9 @@ class Request:
     """SIGTERM, SIGINT, SIGHUP and, when attached, the end of standard input. Use as a context manager in the main
     thread.
 
-    reason: who asked, None while nobody did. at: when (time.monotonic, s). idle: nothing of the job runs here, so a
-    request ends the launcher at once. at_once: there is no waiting any more. A second SIGINT raises `Ended` wherever
-    the launcher is.
+    reason: where the request came from, None while there is none. at: when (time.monotonic, s). idle: no rank runs
+    here, so a request ends the launcher at once. at_once: do not wait for a checkpoint. A second SIGINT raises
+    `LaunchExitError` wherever the launcher is.
     """
 
     def __init__(self, *, attached: bool) -> None:
@@ -46,11 +46,11 @@ class Request:
     def _asked(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and self.reason is not None:
             self.at_once = True
-            raise Ended(EXIT_FAILED, "ended at once, without waiting for a checkpoint")
+            raise LaunchExitError(EXIT_FAILED, "ended at once, without waiting for a checkpoint")
         if self.reason is None:
             self._note(signal.Signals(number).name)
         if self.idle:
-            raise Ended(EXIT_PREEMPTED, f"stopped by {self.reason}; nothing was running here")
+            raise LaunchExitError(EXIT_PREEMPTED, f"stopped by {self.reason}; nothing was running here")
 
     def _note(self, reason: str) -> None:
         self.reason, self.at = reason, time.monotonic()

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,10 +21,9 @@ from torch.distributed.elastic.rendezvous import (
     RendezvousTimeoutError,
 )
 
-from training.config.job import Job
 from training.elastic.agent import Agent
 from training.elastic.deadline import SHUTDOWN
-from training.elastic.exit_codes import EXIT_FAILED, Ended
+from training.elastic.exit_codes import EXIT_FAILED, LaunchExitError
 from training.elastic.failures import Logs, own_folder
 from training.elastic.node import Endpoint, address_towards, settle_environment
 from training.elastic.notices import FileSwitch
@@ -41,26 +41,37 @@ MONITOR_SECONDS = 0.1
 RESTARTS = 1_000_000  # no limit of ours: a job ends after rounds without a step, not after restarts
 
 
-def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, request: Request, key: bytes | None) -> int:
-    """Run the ranks of this node until the job finished (0); raises `Ended` when it ended otherwise. key: of the store
-    outside the job, if there is one."""
-    store = asked.store or "this node"
-    with _told_plainly(store, asked.nnodes.least):
-        address = _own_address(asked.store) if asked.store else LOOPBACK
-        client, port, key = _store(asked.store, key)
-        nproc = asked.nproc or torch.cuda.device_count() or 1
-        settle_environment(address, nproc * (asked.nnodes.most if address == LOOPBACK else 1))
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a launcher has to know of a job. out: the run's folder. hang_seconds: how long a rank may do nothing."""
 
-        folder = own_folder(job.out / "logs")
+    name: str
+    out: Path
+    hang_seconds: int
+
+
+def supervise(run: Run, command: Sequence[str], args: argparse.Namespace, request: Request, key: bytes | None) -> int:
+    """Run the ranks of this node until the job finished (0); raises `LaunchExitError` when it ended otherwise.
+
+    command: arguments of `python` for one rank. key: of the rendezvous store outside the job, if there is one.
+    """
+    store = args.store or "this node"
+    with _as_launch_errors(store, args.nnodes.least):
+        address = _own_address(args.store) if args.store else LOOPBACK
+        client, port, key = _store(args.store, key)
+        nproc = args.nproc or torch.cuda.device_count() or 1
+        settle_environment(address, nproc * (args.nnodes.most if address == LOOPBACK else 1))
+
+        folder = own_folder(run.out / "logs")
         _log_torch_to(folder / "agent.log")
-        os.environ[SHUTDOWN] = str(asked.shutdown_timeout)
+        os.environ[SHUTDOWN] = str(args.shutdown_timeout)
         os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = (
             "SIGUSR2"  # torch takes its signals anew each round: SIGTERM is ours
         )
         spec = WorkerSpec(
             role="rank",
             local_world_size=nproc,
-            rdzv_handler=Rendezvous(job.name, client, key, asked.nnodes.least, asked.nnodes.most, address),
+            rdzv_handler=Rendezvous(run.name, client, key, args.nnodes.least, args.nnodes.most, address),
             entrypoint=sys.executable,
             args=tuple(command),
             max_restarts=RESTARTS,
@@ -73,15 +84,15 @@ def supervise(job: Job, command: Sequence[str], asked: argparse.Namespace, reque
             spec,
             Logs(folder),
             request=request,
-            sources=(FileSwitch(job.out / "STOP"),),
-            progress=Progress(job.out),
-            shutdown_seconds=asked.shutdown_timeout,
-            hang_seconds=job.health.hang_seconds,
+            sources=(FileSwitch(run.out / "STOP"),),
+            progress=Progress(run.out),
+            shutdown_seconds=args.shutdown_timeout,
+            hang_seconds=run.hang_seconds,
         )
         with Relay():
             result = agent.run()
     if result is None:
-        raise Ended(EXIT_FAILED, f"another program closed the job {job.name} at {store}")
+        raise LaunchExitError(EXIT_FAILED, f"another program closed the job {run.name} at {store}")
     return 0
 
 
@@ -98,25 +109,27 @@ def _store(outside: Endpoint | None, key: bytes | None) -> tuple[Store, int, byt
 
 
 @contextmanager
-def _told_plainly(store: Endpoint | str, least: int) -> Iterator[None]:
+def _as_launch_errors(store: Endpoint | str, least: int) -> Iterator[None]:
     """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
     try:
         yield
     except RendezvousConnectionError as error:
-        raise Ended(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
+        raise LaunchExitError(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
     except RendezvousTimeoutError as error:
-        raise Ended(EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s") from error
+        raise LaunchExitError(
+            EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s"
+        ) from error
     except RendezvousError as error:
-        raise Ended(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
+        raise LaunchExitError(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
     except OSError as error:
-        raise Ended(EXIT_FAILED, str(error)) from error
+        raise LaunchExitError(EXIT_FAILED, str(error)) from error
 
 
 def _own_address(store: Endpoint) -> str:
     try:
         return address_towards(store.host)
     except OSError as error:
-        raise Ended(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
+        raise LaunchExitError(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
 
 
 def _log_torch_to(file: Path) -> None:

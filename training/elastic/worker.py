@@ -17,12 +17,14 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 
 from training.elastic.notices import Signals
 
 ERROR_FILE = "GPUFLEET_ERROR_FILE"
+PROGRAM = "training.__main__"  # imported by name, late: see above
 PR_SET_PDEATHSIG = 1  # prctl(2), Linux
 
 
@@ -53,10 +55,8 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # the launcher blocked it until somebody listens
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # standard input belongs to the launcher
 
-    from training.__main__ import main as training
-
     try:
-        return training(sys.argv[2:])
+        return import_module(PROGRAM).main(sys.argv[2:])
     finally:  # Python gives its handlers back while it ends: a SIGTERM would then turn the exit code into a signal
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -14,7 +14,7 @@ WINDOW = 20  # reports
 LEAST = 5  # reports before a jump can be told from the noise
 
 
-class Ill(Exception):
+class TrainingDivergedError(Exception):
     """The run went wrong and must not go on; the message says since when and what to do. All ranks raise it at the same
     step: they judge the same sums."""
 
@@ -25,8 +25,8 @@ class Losses:
     Loss scaling (fp16) expects such steps and leaves them out by itself: scaled says that it is at work.
     """
 
-    def __init__(self, wanted: Health, *, scaled: bool) -> None:
-        self._finite, self._spike = wanted.finite and not scaled, wanted.spike
+    def __init__(self, config: Health, *, scaled: bool) -> None:
+        self._finite, self._spike = config.finite and not scaled, config.spike
         self._unread: list[Tensor] = []
         self._sound_at = 0
         self._before: deque[float] = deque(maxlen=WINDOW)
@@ -40,14 +40,14 @@ class Losses:
         losses, self._unread = torch.stack(self._unread), []
         return torch.stack([losses[-1].nan_to_num(), losses.isfinite().logical_not().sum()])
 
-    def judge(self, step: int, loss: float, wrong: float) -> None:
-        """Raises Ill after wrong losses on any rank, or where this one is far above those before."""
+    def check(self, step: int, loss: float, wrong: float) -> None:
+        """Raises TrainingDivergedError after wrong losses on any rank, or where this one is far above those before."""
         if wrong and self._finite:
             said = f"a loss between steps {self._sound_at + 1} and {step} is not finite"
-            raise Ill(f"{said}: lower optimizer.lr, or train with compute = bf16 or fp32")
+            raise TrainingDivergedError(f"{said}: lower optimizer.lr, or train with compute = bf16 or fp32")
         self._sound_at = step
         usual = median(self._before) if len(self._before) >= LEAST else None
         if self._spike and usual is not None and loss > self._spike * usual:
             said = f"the loss jumped to {loss:.4g} at step {step}, {loss / usual:.1f} times what it was"
-            raise Ill(f"{said}: lower optimizer.lr, or raise health.spike = {self._spike:g}")
+            raise TrainingDivergedError(f"{said}: lower optimizer.lr, or raise health.spike = {self._spike:g}")
         self._before.append(loss)

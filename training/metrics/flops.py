@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from training.data import DataSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.optim.loss import cross_entropy
 
 NODE = Path("/etc/gpufleet/node.json")  # what the node was told about itself

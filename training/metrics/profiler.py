@@ -16,20 +16,20 @@ class Tracer:
     """Records the steps that the job asks for, on every rank, into `<out>/trace/rank-<n>.json` (Chrome's trace format:
     open it in Perfetto). With nothing asked for a step costs nothing."""
 
-    def __init__(self, wanted: Trace, out: Path, rank: int) -> None:
-        self._wanted, self._file = wanted, out / "trace" / f"rank-{rank}.json"
+    def __init__(self, config: Trace, out: Path, rank: int) -> None:
+        self._config, self._file = config, out / "trace" / f"rank-{rank}.json"
         self._profile: profile | None = None
 
     def began(self, step: int) -> None:
         """Before a step, counted from 1."""
-        if step == self._wanted.from_step:
+        if step == self._config.from_step:
             activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
             self._profile = profile(activities=activities, record_shapes=True)
             self._profile.start()
 
     def ended(self, step: int) -> None:
         """After it; writes the trace when it was the last one."""
-        if self._profile is not None and step >= self._wanted.from_step + self._wanted.steps - 1:
+        if self._profile is not None and step >= self._config.from_step + self._config.steps - 1:
             self.close()
 
     def close(self) -> None:
@@ -42,9 +42,9 @@ class Tracer:
 
 
 @contextmanager
-def ranges(wanted: Trace) -> Iterator[None]:
+def ranges(config: Trace) -> Iterator[None]:
     """Every operation as a range that `nsys profile` shows, where the job asks for it and there is a GPU."""
-    if not (wanted.nvtx and torch.cuda.is_available()):
+    if not (config.nvtx and torch.cuda.is_available()):
         yield
         return
     with torch.autograd.profiler.emit_nvtx():

@@ -39,9 +39,9 @@ class Tracker:
         """step: where this start begins; after an earlier one it is a restart, if it is to go on (`again`)."""
         folder = out / "progress"
         folder.mkdir(parents=True, exist_ok=True)
-        told = ranks.gather([vars(record) for record in records_in(folder)])
-        found = [Progress(**record) for records in told for record in records]
-        furthest = max(found, key=lambda p: (p.restarts, p.step), default=None)
+        gathered = ranks.gather([vars(record) for record in records_in(folder)])
+        earlier = [Progress(**record) for records in gathered for record in records]
+        furthest = max(earlier, key=lambda p: (p.restarts, p.step), default=None)
         self._start = Progress(step=step) if furthest is None else furthest.resumed(step, again=again)
         counts = f'"restarts": {self._start.restarts}, "lost_steps": {self._start.lost_steps}'
         self._form = f'{{{counts}, "step": %d, "seconds": %.3f}}'  # filled in at every step: json.dumps takes longer
@@ -83,7 +83,7 @@ def record_in(path: Path) -> Progress | None:
         with strict.regular(path) as file:
             values = strict.document(file.read(WIDTH_BYTES))
         record = Progress(**values)
-    except (ValueError, TypeError, strict.NoFile):
+    except (ValueError, TypeError, strict.NotRegularFileError):
         return None
     counts = (record.restarts, record.lost_steps, record.step)
     return record if all(map(strict.whole, counts)) and strict.number(record.seconds) else None

@@ -26,7 +26,7 @@ class Record(Report):
         for name in (PREEMPTED, RESULT):  # an earlier start's
             (out / name).unlink(missing_ok=True)
         path = out / "metrics.jsonl"
-        lines = kept(path, done)
+        lines = rows_until(path, done)
         atomic.write(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
         self._evaluated = {line["step"] for line in lines if "accuracy" in line}
         self._metrics = path.open("ab", buffering=0)
@@ -50,16 +50,16 @@ class Record(Report):
 
     def step(self, step: Step) -> None:
         rate = round(step.samples_per_second, 1)
-        told = {"loss": step.loss, "lr": step.lr, "samples_per_second": rate}
+        figures = {"loss": step.loss, "lr": step.lr, "samples_per_second": rate}
         seen = {key: value for key in ("straggler", "mfu") if (value := getattr(step, key)) is not None}
-        self._write({"step": step.step, "steps": step.steps, **told, **seen, "seconds": step.seconds})
-        self._plot(step.step, "train", **told, **seen)
+        self._write({"step": step.step, "steps": step.steps, **figures, **seen, "seconds": step.seconds})
+        self._plot(step.step, "train", **figures, **seen)
         self._onward.step(step)
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        told = {"accuracy": evaluation.accuracy, "eval_loss": evaluation.loss}
+        figures = {"accuracy": evaluation.accuracy, "eval_loss": evaluation.loss}
         if evaluation.step not in self._evaluated:
-            self._write({"step": evaluation.step, **told, "seconds": evaluation.seconds})
+            self._write({"step": evaluation.step, **figures, "seconds": evaluation.seconds})
         self._plot(evaluation.step, "eval", accuracy=evaluation.accuracy, loss=evaluation.loss)
         self._onward.evaluation(evaluation)
 
@@ -79,7 +79,7 @@ class Record(Report):
             self._board.close()
 
 
-def kept(path: Path, done: int) -> list[dict[str, Any]]:
+def rows_until(path: Path, done: int) -> list[dict[str, Any]]:
     """The records of steps up to `done`; a line that a kill cut short is dropped."""
     return [record for record in strict.rows(path) if record["step"] <= done]
 

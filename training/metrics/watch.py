@@ -30,25 +30,25 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("run", metavar="RUN", type=Path, help="the run's folder")
     parser.add_argument("--once", action="store_true", help="one picture of now, then end")
     parser.add_argument("--picture", metavar="FILE", type=Path, help="draw it into a PNG instead")
-    asked = parser.parse_args(argv[1:])
-    if not (asked.run / "metrics.jsonl").is_file():
-        print(f"{asked.run} holds no run: it has no metrics.jsonl; give the job's `out`", file=sys.stderr)
+    args = parser.parse_args(argv[1:])
+    if not (args.run / "metrics.jsonl").is_file():
+        print(f"{args.run} holds no run: it has no metrics.jsonl; give the job's `out`", file=sys.stderr)
         return 1
-    if asked.picture:
+    if args.picture:
         from training.metrics.plot import draw
 
-        draw(asked.run / "metrics.jsonl", asked.picture, asked.run.name)
+        draw(args.run / "metrics.jsonl", args.picture, args.run.name)
         return 0
     console = Console()
-    if asked.once or not console.is_terminal:
-        console.print(view(asked.run))
+    if args.once or not console.is_terminal:
+        console.print(view(args.run))
         return 0
     try:
-        with Live(view(asked.run), console=console, auto_refresh=False) as live:
-            while not (asked.run / RESULT).is_file():
+        with Live(view(args.run), console=console, auto_refresh=False) as live:
+            while not (args.run / RESULT).is_file():
                 time.sleep(REFRESH_SECONDS)
-                live.update(view(asked.run), refresh=True)
-            live.update(view(asked.run), refresh=True)
+                live.update(view(args.run), refresh=True)
+            live.update(view(args.run), refresh=True)
     except KeyboardInterrupt:
         return 130
     return 0
@@ -83,8 +83,8 @@ def view(run: Path) -> RenderableType:
 
 def extra(last: dict[str, Any]) -> str:
     """MFU and the straggler score, where the run has them."""
-    told = {"mfu": "MFU {:.1%}", "straggler": "slowest rank {:.2f}×"}
-    return "  ".join(words.format(last[key]) for key, words in told.items() if last.get(key) is not None)
+    formats = {"mfu": "MFU {:.1%}", "straggler": "slowest rank {:.2f}×"}
+    return "  ".join(template.format(last[key]) for key, template in formats.items() if last.get(key) is not None)
 
 
 def curve(values: Sequence[float]) -> str:

@@ -41,23 +41,23 @@ class RotaryAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x [batch, tokens, width] → the same shape."""
         query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        turn = turns(x.shape[1], query.shape[-1], x.device)
+        rotation = rotations(x.shape[1], query.shape[-1], x.device)
         chance = self.chance if self.training else 0.0
         seen = functional.scaled_dot_product_attention(
-            turned(query, *turn), turned(key, *turn), value, dropout_p=chance, is_causal=True
+            rotated(query, *rotation), rotated(key, *rotation), value, dropout_p=chance, is_causal=True
         )
         return self.out(seen.transpose(1, 2).flatten(2))
 
 
 @lru_cache(maxsize=8)
-def turns(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Cosine and sine of each place's angles: [length, width / 2]."""
     rates = ROTARY_BASE ** -(torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
     angles = torch.arange(length, device=device, dtype=torch.float32)[:, None] * rates
     return angles.cos(), angles.sin()
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """The first and second half of each head's numbers as the axes of planes, turned."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

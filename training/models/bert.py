@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.data.text import PADDING
+from training.config.model import TextEncoder as Config
+from training.data.text import PADDING, TextSet
 from training.models.attention import Attention
 
 EPS = 1e-12  # of the norms
@@ -39,8 +40,8 @@ class Output(nn.Module):
         self.LayerNorm = nn.LayerNorm(width, eps=EPS)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, hidden: Tensor, kept: Tensor) -> Tensor:
-        return self.LayerNorm(self.dropout(self.dense(hidden)) + kept)
+    def forward(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        return self.LayerNorm(self.dropout(self.dense(hidden)) + residual)
 
 
 class Attended(nn.Module):
@@ -152,3 +153,10 @@ class TextEncoder(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens [batch, up to length], padded at the end → logits [batch, classes]."""
         return self.classifier(self.dropout(self.bert(tokens)))
+
+
+def build(config: Config, data: TextSet) -> TextEncoder:
+    """The encoder for documents of this vocabulary, length and number of classes."""
+    sizes = {"vocabulary": data.vocabulary, "length": data.length, "classes": data.classes}
+    shape = {"layers": config.layers, "heads": config.heads, "width": config.width}
+    return TextEncoder(**sizes, **shape, dropout=config.dropout, pooling=config.pooling)

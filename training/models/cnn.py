@@ -5,6 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.config.model import Cnn as Config
+from training.data.images import ImageSet
+
 
 class Cnn(nn.Module):
     """A 5 × 5 and a 3 × 3 convolution at every other pixel, a 3 × 3 one at every pixel, then one linear layer.
@@ -44,6 +47,12 @@ class Cnn(nn.Module):
     def chain(self) -> list[nn.Module]:
         """What forward runs, one behind the other: where a pipeline may cut."""
         return [*self.features, nn.Flatten(1), self.classifier]
+
+
+def build(config: Config, data: ImageSet) -> Cnn:
+    """The network for images of this size."""
+    shape = {"channels": data.channels, "classes": data.classes, "image_size": data.image_size}
+    return Cnn(**shape, width=config.width, norm=config.norm)
 
 
 def convolution(inputs: int, outputs: int, norm: str, *, size: int = 3, stride: int = 1) -> list[nn.Module]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.config.model import Gpt as Config
+from training.data.text import TextSet
 from training.models.attention import RotaryAttention
 
 SPREAD = 0.02  # standard deviation of new weights, as in GPT-2
@@ -48,3 +50,9 @@ class Gpt(nn.Module):
         """Tokens [batch, length] → logits of the next token at every place [batch, length, vocabulary]."""
         x = self.norm(self.blocks(self.dropout(self.embedding(tokens))))
         return functional.linear(x, self.embedding.weight)
+
+
+def build(config: Config, data: TextSet) -> Gpt:
+    """The decoder for tokens of this vocabulary."""
+    shape = {"layers": config.layers, "heads": config.heads, "width": config.width}
+    return Gpt(vocabulary=data.vocabulary, **shape, dropout=config.dropout)

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from training.config.errors import refusal
+from training.config.model import ResNet as Config
+from training.data.images import ImageSet
+
+# Halved four times, 17 pixels are 2 before the last stage's stride. Of a 3 × 3 convolution that strides over a single
+# pixel oneDNN leaves the bf16 gradient partly unwritten (torch 2.15 on a CPU with AMX): it is what the memory held.
+LEAST_IMAGE_SIZE = 17
+
 
 def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=False)
@@ -25,8 +33,8 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        kept = x if self.downsample is None else self.downsample(x)
-        return self.relu(self.path(x) + kept)
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return self.relu(self.path(x) + shortcut)
 
 
 class Basic(Block):
@@ -108,3 +116,16 @@ def resnet18(*, channels: int, classes: int) -> ResNet:
 def resnet50(*, channels: int, classes: int) -> ResNet:
     """25,557,032 parameters for 3 channels and 1,000 classes."""
     return ResNet(Bottleneck, (3, 4, 6, 3), channels=channels, classes=classes)
+
+
+NETWORKS = {"resnet18": resnet18, "resnet50": resnet50}
+
+
+def build(config: Config, data: ImageSet) -> ResNet:
+    """The network for these images; raises JobError where they are too small for it."""
+    if data.image_size < LEAST_IMAGE_SIZE:
+        least = (
+            f"is less than the {LEAST_IMAGE_SIZE} pixels that {config.kind} needs: it would stride over single pixels"
+        )
+        raise refusal("data.image_size", f"{least}; model.kind = cnn takes small images")
+    return NETWORKS[config.kind](channels=data.channels, classes=data.classes)

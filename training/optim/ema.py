@@ -16,7 +16,7 @@ class Average:
     def __init__(self, model: nn.Module, keep: float) -> None:
         live = {name: t for name, t in model.state_dict().items() if t.is_floating_point()} if keep else {}
         self.tensors = {name: t.detach().clone() for name, t in live.items()}
-        self._live, self._mean = (list(map(here, found.values())) for found in (live, self.tensors))
+        self._live, self._mean = (list(map(here, named.values())) for named in (live, self.tensors))
         self._keep = keep
 
     def update(self, step: int) -> None:
@@ -31,12 +31,12 @@ class Average:
         if not self.tensors:
             yield
             return
-        kept = [t.clone() for t in self._live]
+        weights = [t.clone() for t in self._live]
         self._put(self._mean)
         try:
             yield
         finally:
-            self._put(kept)
+            self._put(weights)
 
     @torch.no_grad()
     def _put(self, values: list[Tensor]) -> None:

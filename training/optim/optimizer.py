@@ -9,19 +9,26 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.config.optimizer import AdamW, Muon, Scheduled, Sgd
+from training.config.optimizer import OPTIMIZERS, AdamW, Muon, Scheduled, Sgd
+from training.config.registry import builder
 
 
-def build(wanted: Sgd | AdamW | Muon, model: nn.Module) -> torch.optim.Optimizer:
+def build(config: Scheduled, model: nn.Module) -> torch.optim.Optimizer:
     """The optimizer over all parameters that are trained; weight decay spares biases and norms, which have one
     dimension."""
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    if isinstance(wanted, Muon):
-        return MuonAndAdamW(wanted, trained)
-    groups = by_decay(list(trained.values()), wanted.weight_decay)
-    if isinstance(wanted, AdamW):
-        return torch.optim.AdamW(groups, lr=wanted.lr, betas=(wanted.beta1, wanted.beta2), fused=True)
-    return torch.optim.SGD(groups, lr=wanted.lr, momentum=wanted.momentum, nesterov=wanted.nesterov, fused=True)
+    return builder(OPTIMIZERS, config)(config, {name: p for name, p in model.named_parameters() if p.requires_grad})
+
+
+def sgd(config: Sgd, trained: dict[str, nn.Parameter]) -> torch.optim.SGD:
+    """torch's SGD, fused. trained: the parameters by name."""
+    groups = by_decay([*trained.values()], config.weight_decay)
+    return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov, fused=True)
+
+
+def adamw(config: AdamW, trained: dict[str, nn.Parameter]) -> torch.optim.AdamW:
+    """torch's AdamW, fused. trained: the parameters by name."""
+    groups = by_decay([*trained.values()], config.weight_decay)
+    return torch.optim.AdamW(groups, lr=config.lr, betas=(config.beta1, config.beta2), fused=True)
 
 
 def by_decay(parameters: list[nn.Parameter], decay: float) -> list[dict[str, Any]]:
@@ -40,27 +47,27 @@ class MuonAndAdamW(torch.optim.Optimizer):
     rate's share of the scheduled one.
     """
 
-    def __init__(self, wanted: Muon, trained: dict[str, nn.Parameter]) -> None:
+    def __init__(self, config: Muon, trained: dict[str, nn.Parameter]) -> None:
         inner = {name: p for name, p in trained.items() if p.ndim == 2 and not outer(name)}
         rest = [p for name, p in trained.items() if name not in inner]
-        decay = wanted.weight_decay
+        decay = config.weight_decay
         self._parts: list[torch.optim.Optimizer] = []
         if inner:
             self._parts.append(
                 torch.optim.Muon(
                     [*inner.values()],
-                    lr=wanted.lr,
+                    lr=config.lr,
                     weight_decay=decay,
-                    momentum=wanted.momentum,
+                    momentum=config.momentum,
                     adjust_lr_fn="match_rms_adamw",
                 )
             )
         if rest:
-            betas = (wanted.beta1, wanted.beta2)
-            self._parts.append(torch.optim.AdamW(by_decay(rest, decay), lr=wanted.adamw_lr, betas=betas, fused=True))
+            betas = (config.beta1, config.beta2)
+            self._parts.append(torch.optim.AdamW(by_decay(rest, decay), lr=config.adamw_lr, betas=betas, fused=True))
         super().__init__([group for part in self._parts for group in part.param_groups], {})
         for group in self.param_groups:
-            group["factor"] = group["lr"] / wanted.lr
+            group["factor"] = group["lr"] / config.lr
 
     def _share(self) -> None:
         """The parts work on this optimizer's own state and groups, each on those that have its keys."""
@@ -87,21 +94,21 @@ def outer(name: str) -> bool:
     return "embedding" in name or name.startswith(("fc.", "classifier."))
 
 
-def learning_rate(wanted: Scheduled, step: int, steps: int) -> float:
+def learning_rate(config: Scheduled, step: int, steps: int) -> float:
     """The rate of a step, counted from 0, of so many."""
-    if step < wanted.warmup_steps:
-        return wanted.lr * (step + 1) / wanted.warmup_steps
-    since = step - wanted.warmup_steps
-    done = since / max(1, steps - wanted.warmup_steps)
-    match wanted.schedule:
+    if step < config.warmup_steps:
+        return config.lr * (step + 1) / config.warmup_steps
+    since = step - config.warmup_steps
+    done = since / max(1, steps - config.warmup_steps)
+    match config.schedule:
         case "cosine":
-            return wanted.lr * 0.5 * (1 + math.cos(math.pi * done))
+            return config.lr * 0.5 * (1 + math.cos(math.pi * done))
         case "linear":
-            return wanted.lr * (1 - done)
+            return config.lr * (1 - done)
         case "step":
-            return wanted.lr * wanted.step_factor ** (since // (wanted.step_every or steps))
+            return config.lr * config.step_factor ** (since // (config.step_every or steps))
         case "constant":
-            return wanted.lr
+            return config.lr
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

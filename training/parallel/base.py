@@ -4,42 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from training.data.batches import Part
+from training.data.batches import MicroBatch
 from training.parallel.process_group import Ranks
-from training.precision import Precision
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-class Parallel:
-    """What the loop needs of a way to train on several ranks; here every rank holds the whole model.
+class Precision(Protocol):
+    """The numbers that a step computes with, see `training.precision`."""
 
-    model: what has the parameters. module: what runs forward. ways, mine: a global batch is cut into `ways` shares, of
-    which this rank holds `mine`. weight: factor of a part's summed loss such that the reduced gradient is that of the
-    mean over the global batch. seat: this rank judges every seat[1]-th held-out sample from seat[0]; copies: so many
-    ranks judge the same ones. stride: all ranks hold the same state after every so many steps. cut: no rank holds
-    the whole state. paced: every rank runs a part's forward pass to its loss, so that a slow rank shows by its time.
+    def autocast(self) -> AbstractContextManager[object]:
+        """Around forward and loss."""
+        ...
+
+    def backward(self, loss: Tensor) -> None:
+        """The backward pass, the loss scaled where the format needs it."""
+        ...
+
+
+class Parallel:
+    """How a step is trained on several ranks; this base: every rank holds the whole model.
+
+    model: has the parameters. module: runs forward. dp_size: into how many shares a global batch is split, dp_shards:
+    those of this rank. weight: factor of a micro-batch's summed loss, such that the reduced gradient is that of the
+    mean over the global batch. eval_shard: (first, stride) of the held-out samples that this rank evaluates.
+    eval_copies: how many ranks evaluate the same samples. stride: after every so many steps all ranks hold the same
+    state. sharded: no rank holds the whole state. times_forward: every rank runs the whole forward pass, so that its
+    time shows a slow rank.
     """
 
     stride = 1
-    copies = 1
-    cut = False
-    paced = True
+    eval_copies = 1
+    sharded = False
+    times_forward = True
 
     def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int) -> None:
         self.model, self.module, self.ranks = model, model, ranks
-        self.ways, self.mine = ranks.world, range(ranks.rank, ranks.rank + 1)
-        self.seat = (ranks.rank, ranks.world)
+        self.dp_size, self.dp_shards = ranks.world, range(ranks.rank, ranks.rank + 1)
+        self.eval_shard = (ranks.rank, ranks.world)
         self.weight = 1 / global_batch
 
     def settle(self, optimizer: torch.optim.Optimizer) -> None:
-        """Before the first step: what this way needs of the optimizer."""
+        """Before the first step: adapts the optimizer."""
 
-    def learn(self, part: Part, precision: Precision, loss: Loss) -> Tensor:
+    def forward_backward(self, part: MicroBatch, precision: Precision, loss: Loss) -> Tensor:
         """Forward and backward of a part; loss: its summed loss from the model's outputs and the labels. Returns that
         loss, as `copies` ranks do."""
         with self.part(last=part.last):
@@ -48,13 +61,13 @@ class Parallel:
             precision.backward(summed * self.weight)
         return summed.detach()
 
-    def judge(self, inputs: Tensor) -> Tensor | None:
+    def evaluate_forward(self, inputs: Tensor) -> Tensor | None:
         """The model's outputs for held-out samples, on a rank that has them; all ranks call it equally often."""
         return self.model(inputs)
 
-    def same(self, buffers: list[Tensor]) -> None:
+    def broadcast_buffers(self, buffers: list[Tensor]) -> None:
         """Gives all ranks that hold the same buffers (BatchNorm's statistics) the values of the first of them."""
-        self.ranks.same(buffers, None)
+        self.ranks.broadcast_buffers(buffers, None)
 
     def part(self, *, last: bool) -> AbstractContextManager[object]:
         """Around forward and backward of a part; last: it is the last of its share."""

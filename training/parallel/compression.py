@@ -30,8 +30,8 @@ class Flat(Parallel):
         return [parameter.grad for parameter in self._parameters if parameter.grad is not None]
 
     def reduce(self, step: int) -> None:
-        found = self.gradients()
-        unflatten(ordered_sum(flatten(found), None, self._wire), found)
+        all_gradients = self.gradients()
+        unflatten(ordered_sum(flatten(all_gradients), None, self._wire), all_gradients)
 
 
 class PowerSgd(Flat):
@@ -68,14 +68,14 @@ class PowerSgd(Flat):
 
     @torch.no_grad()
     def reduce(self, step: int) -> None:
-        found = self.gradients()
-        whole = [gradient for place, gradient in enumerate(found) if place not in self._missed]
-        gradients = [matrix(found[place]) for place in self._missed]
-        wanted, thin = ([matrix(kept) for kept in which.values()] for which in (self._missed, self._thin))
-        left = [m.add_(gradient) @ q.T for m, gradient, q in zip(wanted, gradients, thin, strict=True)]
+        all_gradients = self.gradients()
+        whole = [gradient for place, gradient in enumerate(all_gradients) if place not in self._missed]
+        gradients = [matrix(all_gradients[place]) for place in self._missed]
+        residuals, thin = ([matrix(tensor) for tensor in which.values()] for which in (self._missed, self._thin))
+        left = [m.add_(gradient) @ q.T for m, gradient, q in zip(residuals, gradients, thin, strict=True)]
         unflatten(ordered_sum(flatten([*left, *whole]), None), [*left, *whole])
         bases = [torch.linalg.qr(p).Q for p in left]
-        for m, p, q in zip(wanted, bases, thin, strict=True):
+        for m, p, q in zip(residuals, bases, thin, strict=True):
             torch.mm(p.T, m, out=q)
             m.addmm_(p, q, alpha=-1)  # what this rank's own part of the product misses
         if thin:

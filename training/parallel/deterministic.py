@@ -22,11 +22,11 @@ class Shards(Parallel):
 
     def __init__(self, model: nn.Module, ranks: Ranks, count: int, global_batch: int) -> None:
         super().__init__(model, ranks, global_batch)
-        self.ways = count
+        self.dp_size = count
         self._owners = [
             range(rank * count // ranks.world, (rank + 1) * count // ranks.world) for rank in range(ranks.world)
         ]
-        self.mine = self._owners[ranks.rank]
+        self.dp_shards = self._owners[ranks.rank]
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._buffers = [b for b in model.buffers() if b.is_floating_point()]
         size = sum(t.numel() for t in (*self._parameters, *self._buffers))
@@ -43,11 +43,11 @@ class Shards(Parallel):
             self._before = [b.clone() for b in self.module.buffers()]
         yield
         if last:
-            found = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self._parameters] + self._buffers
-            torch.cat([t.flatten() for t in found], out=self._rows[self._done])
+            tensors = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self._parameters] + self._buffers
+            torch.cat([t.flatten() for t in tensors], out=self._rows[self._done])
             self._done += 1
             self.module.zero_grad(set_to_none=True)
-            if self._done < len(self.mine):
+            if self._done < len(self.dp_shards):
                 self._restore()
 
     def _restore(self) -> None:
@@ -70,5 +70,5 @@ class Shards(Parallel):
             parameter.grad = torch.empty_like(parameter).copy_(next(pieces).view_as(parameter))
         for buffer, before in zip(self.module.buffers(), self._before, strict=True):
             # a counter of batches counts steps here: how many parts a rank saw depends on the number of ranks
-            buffer.copy_(next(pieces).view_as(buffer) / self.ways if buffer.is_floating_point() else before + 1)
+            buffer.copy_(next(pieces).view_as(buffer) / self.dp_size if buffer.is_floating_point() else before + 1)
         self._before, self._done = [], 0

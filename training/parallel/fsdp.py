@@ -17,7 +17,7 @@ from training.parallel.process_group import Ranks
 class Fsdp(Parallel):
     """A layer's parameters are whole only while it runs (S. Rajbhandari et al., ZeRO, SC 2020, stage 3)."""
 
-    cut = True
+    sharded = True
 
     def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, mesh: DeviceMesh) -> None:
         super().__init__(model.to(memory_format=torch.contiguous_format), ranks, global_batch)
@@ -28,10 +28,10 @@ class Fsdp(Parallel):
         self._sharded = sharded
         self.weight = ranks.world / global_batch  # fully_shard divides by the number of ranks
 
-    def judge(self, inputs: Tensor) -> Tensor | None:
+    def evaluate_forward(self, inputs: Tensor) -> Tensor | None:
         """The outputs. After a forward alone torch keeps the outermost parameters whole, and the next forward would not
         see that an average of the weights has left their place."""
-        outputs = super().judge(inputs)
+        outputs = super().evaluate_forward(inputs)
         self._sharded.reshard()
         return outputs
 

@@ -9,12 +9,11 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
 from training.config import run
-from training.config.job import Job
-from training.data.batches import Part
-from training.parallel.base import Loss, Parallel
+from training.config.errors import refusal
+from training.data.batches import MicroBatch
+from training.parallel.base import Loss, Parallel, Precision
 from training.parallel.process_group import Ranks
 from training.parallel.tensor import reduce_over
-from training.precision import Precision
 
 SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}
 MOST_DIMENSIONS = 8
@@ -33,24 +32,25 @@ class Pipeline(Parallel):
     The model keeps its names, but a rank holds only its own layers: the others are taken out of it.
     """
 
-    cut = True
-    paced = False
+    sharded = True
+    times_forward = False
 
-    def __init__(self, job: Job, model: nn.Module, ranks: Ranks, mesh: DeviceMesh) -> None:
-        super().__init__(model, ranks, job.data.global_batch)
-        assert isinstance(job.parallel, run.Pipeline)
-        row, self.ways = mesh["data"].get_local_rank(), mesh["data"].size()
-        self.mine, self.seat = range(row, row + 1), (row, self.ways)
+    def __init__(
+        self, config: run.Pipeline, model: nn.Module, ranks: Ranks, global_batch: int, mesh: DeviceMesh
+    ) -> None:
+        super().__init__(model, ranks, global_batch)
+        row, self.dp_size = mesh["data"].get_local_rank(), mesh["data"].size()
+        self.dp_shards, self.eval_shard = range(row, row + 1), (row, self.dp_size)
         self._column, self._row = mesh["data"].get_group(), mesh["model"].get_group()
-        self._place, stages = mesh["model"].get_local_rank(), job.parallel.stages
+        self._place, stages = mesh["model"].get_local_rank(), config.stages
         self._first, self._last = self._place == 0, self._place == stages - 1
-        mine = own_layers(job, model, self._place, stages)
-        self._layers = Layers(*mine).to(memory_format=torch.contiguous_format)
+        layers = own_layers(model, self._place, stages)
+        self._layers = Layers(*layers).to(memory_format=torch.contiguous_format)
         stage = PipelineStage(self._layers, self._place, stages, ranks.device, group=self._row)
-        schedule = SCHEDULES[job.parallel.schedule]
-        self._schedule = schedule(stage, job.parallel.micro_batches, loss_fn=self._weighted, scale_grads=False)
+        schedule = SCHEDULES[config.schedule]
+        self._schedule = schedule(stage, config.micro_batches, loss_fn=self._weighted, scale_grads=False)
 
-    def learn(self, part: Part, precision: Precision, loss: Loss) -> torch.Tensor:
+    def forward_backward(self, part: MicroBatch, precision: Precision, loss: Loss) -> torch.Tensor:
         self._loss = loss
         losses: list[torch.Tensor] = []
         with precision.autocast():
@@ -67,9 +67,9 @@ class Pipeline(Parallel):
         return self._loss(outputs.float(), labels) * self.weight
 
     def reduce(self, step: int) -> None:
-        reduce_over(self._column, self.model, self.ways)
+        reduce_over(self._column, self.model, self.dp_size)
 
-    def judge(self, inputs: torch.Tensor) -> torch.Tensor | None:
+    def evaluate_forward(self, inputs: torch.Tensor) -> torch.Tensor | None:
         """The outputs, on the last stage."""
         x = inputs if self._first else self._received(inputs.device)
         x = self._layers(x)
@@ -88,19 +88,20 @@ class Pipeline(Parallel):
         dist.recv(x, group=self._row, group_src=self._place - 1)
         return x
 
-    def same(self, buffers: list[torch.Tensor]) -> None:
-        self.ranks.same(buffers, self._column)
+    def broadcast_buffers(self, buffers: list[torch.Tensor]) -> None:
+        self.ranks.broadcast_buffers(buffers, self._column)
 
 
-def own_layers(job: Job, model: nn.Module, place: int, stages: int) -> list[nn.Module]:
+def own_layers(model: nn.Module, place: int, stages: int) -> list[nn.Module]:
     """This stage's share of the model's layers, equally many that have weights; takes the others out of the
     model. Raises JobError where the model is not one layer behind the other, or has fewer than there are stages."""
+    name = type(model).__name__
     if not hasattr(model, "chain"):
-        raise job.refusal("parallel.kind", f"{job.model.kind} is no chain of layers; use fsdp or tensor")
+        raise refusal("parallel.kind", f"{name} is not a sequence of layers; use fsdp or tensor")
     chain: list[nn.Module] = model.chain()  # pyright: ignore[reportCallIssue]
     heavy = [any(True for _ in layer.parameters()) for layer in chain]
     if sum(heavy) < stages:
-        raise job.refusal("parallel.stages", f"{job.model.kind} has {sum(heavy)} layers with weights; set fewer stages")
+        raise refusal("parallel.stages", f"{name} has {sum(heavy)} layers with weights; set fewer stages")
     before = [max(0, sum(heavy[: number + 1]) - 1) for number in range(len(chain))]
     stage_of = [count * stages // sum(heavy) for count in before]
     names = {module: name for name, module in model.named_modules()}

@@ -69,14 +69,14 @@ class Ranks:
     device: torch.device
     control: dist.ProcessGroup | None
     saving: dist.ProcessGroup | None
-    ways: list[dist.ProcessGroup] = field(default_factory=list)
+    groups: list[dist.ProcessGroup] = field(default_factory=list)
 
     def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
         if self.control is None:  # asked at every step: a tensor would cost more than all else here
             return Vote([*values])
-        mine = torch.tensor(values)
-        return Vote(mine, dist.all_reduce(mine, dist.ReduceOp.MAX, group=self.control, async_op=True))
+        own = torch.tensor(values)
+        return Vote(own, dist.all_reduce(own, dist.ReduceOp.MAX, group=self.control, async_op=True))
 
     def rows(self, values: Tensor) -> Rows:
         """Starts to give every rank the numbers of all, while this rank goes on; values: [numbers], on the device.
@@ -99,8 +99,8 @@ class Ranks:
         if longest > MOST_GATHERED_BYTES:
             raise ValueError(f"a rank gives {longest} bytes to be gathered, more than {MOST_GATHERED_BYTES}")
         rows = torch.empty(self.world, longest, dtype=torch.uint8)
-        mine = torch.frombuffer(bytearray(text.ljust(longest)), dtype=torch.uint8)
-        dist.all_gather_into_tensor(rows.flatten(), mine, group=group)
+        own = torch.frombuffer(bytearray(text.ljust(longest)), dtype=torch.uint8)
+        dist.all_gather_into_tensor(rows.flatten(), own, group=group)
         return [json.loads(row.numpy().tobytes()) for row in rows]
 
     def broadcast(self, data: bytes | bytearray | None, source: int) -> bytes:
@@ -116,7 +116,7 @@ class Ranks:
             dist.broadcast(piece, source, group=self.control)
         return buffer.numpy().tobytes()
 
-    def same(self, buffers: list[Tensor], group: dist.ProcessGroup | None) -> None:
+    def broadcast_buffers(self, buffers: list[Tensor], group: dist.ProcessGroup | None) -> None:
         """Gives every rank of a group (None: all) the values that its first has in these."""
         if not self.control:
             return
@@ -131,7 +131,7 @@ class Ranks:
         """How long a collective may take from now on before the process gives its peers up. Not those of the threads
         that write checkpoints: there a rank waits for another's disk, which may be slow for longer than a step."""
         if self.control:
-            for group in (None, self.control, *self.ways):
+            for group in (None, self.control, *self.groups):
                 dist.set_timeout(timedelta(seconds=seconds), group)
 
     def barrier(self) -> None:

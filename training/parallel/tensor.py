@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
-from training.config.job import Job
+from training.config.errors import refusal
 from training.parallel.base import Parallel
 from training.parallel.ordered_sum import flatten, ordered_sum, unflatten
 from training.parallel.process_group import Ranks
@@ -28,10 +28,10 @@ STYLES: dict[str, ParallelStyle] = {
 class Tensor(Parallel):
     """The ranks of a row hold one model together and see the same samples; rows share the batch."""
 
-    cut = True
+    sharded = True
 
-    def __init__(self, job: Job, model: nn.Module, ranks: Ranks, mesh: DeviceMesh) -> None:
-        super().__init__(model, ranks, job.data.global_batch)
+    def __init__(self, model: nn.Module, ranks: Ranks, global_batch: int, mesh: DeviceMesh) -> None:
+        super().__init__(model, ranks, global_batch)
         plan = {
             name: style
             for name, module in model.named_modules()
@@ -39,10 +39,12 @@ class Tensor(Parallel):
             if fnmatch(name, pattern) and isinstance(module, nn.Linear)
         }
         if not plan:
-            raise job.refusal("parallel.kind", f"{job.model.kind} has no layer that tensor parallelism cuts; use fsdp")
+            raise refusal(
+                "parallel.kind", f"{type(model).__name__} has no layer that tensor parallelism can split; use fsdp"
+            )
         parallelize_module(model, mesh["model"], plan)
-        row, self.ways, self.copies = mesh["data"].get_local_rank(), mesh["data"].size(), mesh["model"].size()
-        self.mine, self.seat = range(row, row + 1), (row, self.ways)
+        row, self.dp_size, self.eval_copies = mesh["data"].get_local_rank(), mesh["data"].size(), mesh["model"].size()
+        self.dp_shards, self.eval_shard = range(row, row + 1), (row, self.dp_size)
         self._column = mesh["data"].get_group()
 
     def settle(self, optimizer: torch.optim.Optimizer) -> None:
@@ -54,12 +56,12 @@ class Tensor(Parallel):
                 optimizer.add_param_group({**group, "params": cut})
 
     def reduce(self, step: int) -> None:
-        reduce_over(self._column, self.model, self.ways)
+        reduce_over(self._column, self.model, self.dp_size)
 
 
-def reduce_over(group: object, model: nn.Module, ways: int) -> None:
+def reduce_over(group: object, model: nn.Module, dp_size: int) -> None:
     """Adds up this rank's gradients, or its parts of them, with those of the ranks that hold the same parameters."""
-    if ways > 1:
-        found = [p.grad for p in model.parameters() if p.grad is not None]
-        local = [grad.to_local() if isinstance(grad, DTensor) else grad for grad in found]
+    if dp_size > 1:
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        local = [grad.to_local() if isinstance(grad, DTensor) else grad for grad in gradients]
         unflatten(ordered_sum(flatten(local), group), local)  # pyright: ignore[reportArgumentType]

@@ -29,20 +29,20 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes that try (%(default)s)")
     parser.add_argument("--json", action="store_true", help="the trials as JSON")
     parser.add_argument("--worker-of", type=positive, metavar="PID", help=argparse.SUPPRESS)
-    asked = parser.parse_args(argv[1:])
+    args = parser.parse_args(argv[1:])
     try:
-        plan = read(asked.file)
-        if asked.worker_of:
-            die_with(asked.worker_of)
+        plan = read(args.file)
+        if args.worker_of:
+            die_with(args.worker_of)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal: that one ends us
             return work(plan)
     except JobError as error:
         print(error, file=sys.stderr)
         return 2
     opened(plan)
-    code = together(asked.file, asked.workers)
-    told = outcomes(plan)
-    print(json.dumps([trial.to_json() for trial in told]) if asked.json else table(plan, told))
+    code = together(args.file, args.workers)
+    trials = outcomes(plan)
+    print(json.dumps([trial.to_json() for trial in trials]) if args.json else table(plan, trials))
     return code
 
 
@@ -68,15 +68,15 @@ def ended(code: int) -> int:
     return 1
 
 
-def table(plan: Plan, told: list[Outcome]) -> str:
+def table(plan: Plan, trials: list[Outcome]) -> str:
     """The best trials, best first, and how to run the best one in full."""
-    done = [trial for trial in told if trial.accuracy is not None]
-    lines = [f"{len(told)} trials, {sum(trial.state == 'pruned' for trial in told)} pruned: {plan.study}"]
+    done = [trial for trial in trials if trial.accuracy is not None]
+    lines = [f"{len(trials)} trials, {sum(trial.state == 'pruned' for trial in trials)} pruned: {plan.study}"]
     for trial in done[:10]:
         values = "  ".join(f"{key} {short(value)}" for key, value in trial.values.items())
         lines.append(f"  trial {trial.number:<4}{trial.accuracy:.2%}  {values}")
     if done:
-        sets = " ".join(f"--set {each}" for each in assignments(done[0].values))
+        sets = " ".join(f"--set {assignment}" for assignment in assignments(done[0].values))
         lines.append(f"python -m training run {plan.job} {sets}")
     return "\n".join(lines)
 

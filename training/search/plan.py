@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from training.config.data import Fold
+from training.config.errors import JobError
 from training.config.job import Job, load
 from training.config.limits import Count, Mistakes
-from training.config.toml_source import JobError, Source, fill
+from training.config.toml_source import Source, fill
 from training.config.toml_source import read as read_toml
 
 
@@ -80,21 +81,21 @@ def read(path: str | Path) -> Plan:
     plan = fill(Head, named, source)
     if source.problems or plan is None:
         raise JobError(*source.problems)
-    made = Plan(**vars(plan), space={key: value for key, value in checked.items() if value is not None})
-    made.job_of(0, {key: first(value) for key, value in made.space.items()})  # the job and its keys exist
-    return made
+    search = Plan(**vars(plan), space={key: value for key, value in checked.items() if value is not None})
+    search.job_of(0, {key: first(value) for key, value in search.space.items()})  # the job and its keys exist
+    return search
 
 
 def flat(space: dict[str, Any], key: str = "") -> dict[str, Any]:
     """Tables of tables as dotted keys; a table with `low` or `high` is a range."""
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for name, value in space.items():
         inner = f"{key}.{name}".lstrip(".")
         if isinstance(value, dict) and not value.keys() & {"low", "high"}:
-            found |= flat(value, inner)
+            keys |= flat(value, inner)
         else:
-            found[inner] = value
-    return found
+            keys[inner] = value
+    return keys
 
 
 def dimension(key: str, value: Any, source: Source) -> Range | list[Any] | None:
@@ -102,9 +103,9 @@ def dimension(key: str, value: Any, source: Source) -> Range | list[Any] | None:
     if isinstance(value, list) and len(value) > 1:
         return value
     if isinstance(value, dict):
-        made = fill(Range, value, source, f"space.{key}")
+        bounds = fill(Range, value, source, f"space.{key}")
         whole = all(type(value.get(end)) is int for end in ("low", "high"))
-        return Range(low=int(made.low), high=int(made.high), log=made.log) if made and whole else made
+        return Range(low=int(bounds.low), high=int(bounds.high), log=bounds.log) if bounds and whole else bounds
     source.complain(f"space.{key}", "must be a list of two or more, or a table with low and high")
     return None
 

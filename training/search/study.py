@@ -15,7 +15,7 @@ from torch import OutOfMemoryError
 
 from training.config.job import JobError
 from training.loop import train
-from training.metrics.divergence import Ill
+from training.metrics.divergence import TrainingDivergedError
 from training.metrics.events import Evaluation, Report
 from training.search.plan import Plan, Range
 
@@ -87,7 +87,7 @@ def attempt(plan: Plan, trial: Trial) -> float:
     values = {key: suggested(trial, key, among) for key, among in plan.space.items()}
     try:
         result = train(plan.job_of(trial.number, values), report=Judged(trial))
-    except (JobError, Ill, OutOfMemoryError) as why:
+    except (JobError, TrainingDivergedError, OutOfMemoryError) as why:
         print(f"trial {trial.number}: {why} {values}", flush=True)
         raise optuna.TrialPruned from why
     assert result.accuracy is not None
@@ -105,7 +105,7 @@ def suggested(trial: Trial, key: str, among: Range | list[Any]) -> Any:
 
 def outcomes(plan: Plan) -> list[Outcome]:
     """All trials, the best first, those without an accuracy last."""
-    found = [
+    trials = [
         Outcome(
             number=trial.number,
             state=ENDS.get(trial.state, trial.state.name.lower()),
@@ -114,7 +114,7 @@ def outcomes(plan: Plan) -> list[Outcome]:
         )
         for trial in opened(plan).get_trials(deepcopy=False)
     ]
-    return sorted(found, key=lambda trial: (trial.accuracy is None, -(trial.accuracy or 0)))
+    return sorted(trials, key=lambda trial: (trial.accuracy is None, -(trial.accuracy or 0)))
 
 
 def leave(running: list[subprocess.Popen[bytes]]) -> int:

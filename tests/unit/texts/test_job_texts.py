@@ -15,6 +15,7 @@ from payloads import payloads
 
 from infra.printable import printable
 from training.config.job import Job, JobError, load
+from training.config.toml_source import alternatives
 
 JOB = Path(__file__).resolve().parents[3] / "training" / "jobs" / "smoke.toml"
 
@@ -23,7 +24,8 @@ def texts(kind: Any, key: str = "", around: tuple[str, ...] = ()) -> Iterator[tu
     """The keys of the texts of a job, each with the settings that choose the kinds around it."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        yield from texts(inner[0], key, around)
+        for option in alternatives(kind, inner[1:]) or inner[:1]:
+            yield from texts(option, key, around)
     elif origin in (Union, UnionType):
         for each in inner:
             yield from texts(each, key, around)

@@ -8,7 +8,9 @@ import torch
 
 from training.config.data import Augment
 from training.data.images import Images
-from training.data.transforms.augment import Draw, augmented, coloured, flipped, mean_grey
+from training.data.transforms.augment import augmented, flipped
+from training.data.transforms.colour import coloured, mean_grey
+from training.data.transforms.draw import Draw
 from training.data.transforms.mixing import beta
 from training.data.transforms.randaugment import OPERATIONS, operated
 

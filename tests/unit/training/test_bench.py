@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from training import bench, models
+from training import bench
 from training.autotune import Mode
 from training.bench import article, naive, peers
 from training.bench.figure import BenchError, Figure
-from training.bench.loop import STEPS, Turns, job
+from training.bench.loop import STEPS, Rounds, job
+from training.build import data_of, model_of
 from training.config.job import Job, load
 from training.config.model import Cnn
-from training.data.datasets import mnist5k
 from training.loop import train
 
 
@@ -72,13 +72,13 @@ def test_a_peer_that_ends_is_told_with_its_last_words(tmp_path: Path, monkeypatc
     monkeypatch.setattr(peers, "PYTHON", python)
 
     with peers.peer("timm", "smoke", []) as other:
-        assert (other.versions, other.turn()) == ({"timm": "1"}, 0.5)
+        assert (other.versions, other.run_round()) == ({"timm": "1"}, 0.5)
         with pytest.raises(BenchError, match="the peer ended: no memory"):
-            other.turn()
+            other.run_round()
 
 
 def test_both_sides_are_given_the_mode_that_auto_chose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "settled", lambda *_: Mode(compute="bf16", channels_last=False))
+    monkeypatch.setattr(peers, "mode_of", lambda *_: Mode(compute="bf16", channels_last=False))
 
     given = load("smoke", peers.fastest("smoke", []))
 
@@ -110,22 +110,22 @@ def test_both_loops_do_the_same_number_of_steps_in_turn(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("training.bench.bare.Bare", Counted)
     made = job("out", 5)
-    turns = Turns(made, 5)
+    rounds = Rounds(made, 5)
 
     assert made.steps is not None
-    assert not any(turns.requested() for _ in range(made.steps))
+    assert not any(rounds.requested() for _ in range(made.steps))
     assert done == [STEPS] * 6  # the first warms up
-    assert {side: len(seconds) for side, seconds in turns.seconds.items()} == {"ours": 5, "bare": 5}
+    assert {side: len(seconds) for side, seconds in rounds.seconds.items()} == {"ours": 5, "bare": 5}
 
 
 def test_the_article_learns(tmp_path: Path) -> None:
     made = job("out", 5)
-    found = mnist5k.load()
+    found = data_of(made)
     images, labels = (t.numpy() for t in found.train.at(np.arange(4000), None))
     digits = article.Pictures(images[:, 0], labels, mean=33.3, std=78.6, shift=1, warp=0.1, flip=True)
     np.random.seed(0)
     torch.manual_seed(0)
-    model = models.build(made, found)
+    model = model_of(made, found)
     file = tmp_path / "article.pt"
 
     loss = article.train(model, digits, batch=32, steps=30, lr=made.optimizer.lr, save_every=10, file=file)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from boto3.exceptions import RetriesExceededError
 
-from training.checkpoint.manifest import Damaged, read, read_manifest
-from training.checkpoint.remote import Remote, Unreachable
+from training.checkpoint.manifest import CorruptCheckpointError, read, read_manifest
+from training.checkpoint.remote import ObjectStoreError, Remote
 from training.checkpoint.store import Store
 
 
@@ -132,7 +132,7 @@ def test_a_cut_upload_whose_other_bits_were_still_to_come_does_not_count(
     tensors["w"][-1] = 0
     other = Store(tmp_path / "other").save(7, tensors, {"world_size": 1})
 
-    with pytest.raises(Unreachable, match="arrived as other bytes"):
+    with pytest.raises(ObjectStoreError, match="arrived as other bytes"):
         there.upload(other, read_manifest(other))
 
     assert there.steps() == []
@@ -145,7 +145,7 @@ def test_what_was_changed_in_the_store_is_not_taken(bucket: Any, endpoint: str, 
     there.upload(saved, read_manifest(saved))
     bucket.put_object(Bucket="models", Key="step-00000007/rank-0.safetensors", Body=b"else")
 
-    with pytest.raises(Damaged, match=r"rank-0\.safetensors is not what was written"):
+    with pytest.raises(CorruptCheckpointError, match=r"rank-0\.safetensors is not what was written"):
         there.fetch(7, Store(tmp_path / "back"))
 
     assert not Store(tmp_path / "back").folders()
@@ -162,5 +162,5 @@ def test_a_copy_that_is_cut_off_on_its_way_back_again_and_again_is_told(
 
     monkeypatch.setattr(there._client, "download_file", cut_off)
 
-    with pytest.raises(Unreachable, match="Max Retries Exceeded"):
+    with pytest.raises(ObjectStoreError, match="Max Retries Exceeded"):
         there.fetch(7, Store(tmp_path / "back"))

@@ -29,22 +29,24 @@ from training.parallel.process_group import Vote
 
 
 @contextmanager
-def checkpoints(job: Job, model: nn.Module, told: list[str], *, cut: bool = False) -> Iterator[Checkpoints]:
+def checkpoints(job: Job, model: nn.Module, told: list[str], *, sharded: bool = False) -> Iterator[Checkpoints]:
     with connect(60) as ranks:
         sgd = torch.optim.SGD(model.parameters(), 0.1)
         state = State(model, sgd, GradScaler("cpu", enabled=False))
         way = Parallel(model, ranks, 1)
-        way.cut = cut
+        way.sharded = sharded
 
         def durable(step: int) -> None:
             told.append(f"durable {step}")
 
-        yield Checkpoints(job, {}, ranks, state, way, durable=durable, note=told.append)
+        yield Checkpoints(
+            job.checkpoint, job.health, {}, ranks, state, way, out=job.out, durable=durable, note=told.append
+        )
 
 
-@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("sharded", [False, True])
 def test_a_save_holds_the_buffers_of_its_step_though_the_next_forward_runs_beside_it(
-    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, cut: bool
+    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, sharded: bool
 ):
     model, forward_done = nn.BatchNorm1d(3), threading.Event()
     complete = Snapshot.complete
@@ -55,7 +57,7 @@ def test_a_save_holds_the_buffers_of_its_step_though_the_next_forward_runs_besid
 
     monkeypatch.setattr(Snapshot, "complete", late)
     job = small()
-    with checkpoints(job, model, told := [], cut=cut) as saving:
+    with checkpoints(job, model, told := [], sharded=sharded) as saving:
         saving.save(1)
         model(torch.randn(8, 3) + 5)
         forward_done.set()

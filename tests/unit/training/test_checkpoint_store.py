@@ -18,8 +18,8 @@ from small_checkpoints import ABOUT, tensors
 
 from training.checkpoint.digest import digest, of_folder
 from training.checkpoint.direct_io import BLOCK_BYTES
-from training.checkpoint.manifest import Damaged, read, read_manifest
-from training.checkpoint.safetensors_file import NotTensors, Written, decode
+from training.checkpoint.manifest import CorruptCheckpointError, read, read_manifest
+from training.checkpoint.safetensors_file import InvalidTensorFileError, Written, decode
 from training.checkpoint.store import Store
 
 
@@ -128,7 +128,7 @@ def test_code_in_a_checkpoint_is_never_run(store: Store, tmp_path: Path):
     forged = replace(read_manifest(folder), files={"rank-0.safetensors": written})
     (folder / "manifest.json").write_bytes(forged.encoded())
 
-    with pytest.raises(Damaged, match=r"header is longer|something else than tensors"):
+    with pytest.raises(CorruptCheckpointError, match=r"header is longer|something else than tensors"):
         read(folder)
 
     assert not (tmp_path / "ran").exists()
@@ -148,7 +148,7 @@ def test_code_in_a_checkpoint_is_never_run(store: Store, tmp_path: Path):
 def test_a_tensor_that_claims_other_bytes_than_its_own_is_refused(entry: object):
     header = json.dumps({"w": entry}).encode()
 
-    with pytest.raises(NotTensors):
+    with pytest.raises(InvalidTensorFileError):
         decode(bytearray(struct.pack("<Q", len(header)) + header + bytes(8)))
 
 
@@ -158,7 +158,7 @@ def test_a_file_outside_the_folder_is_not_read(store: Store):
     forged = replace(sealed, files={"../step-00000010/rank-0.safetensors": sealed.files["rank-0.safetensors"]})
     (folder / "manifest.json").write_bytes(forged.encoded())
 
-    with pytest.raises(Damaged, match="outside"):
+    with pytest.raises(CorruptCheckpointError, match="outside"):
         read(folder)
 
 
@@ -267,5 +267,5 @@ def test_the_digest_of_a_folder_verifies_it_first(store: Store):
     assert of_folder(folder) == digest(tensors(20))
 
     (folder / "rank-0.safetensors").write_bytes((folder / "rank-0.safetensors").read_bytes()[::-1])
-    with pytest.raises(Damaged, match=r"rank-0\.safetensors is not what was written"):
+    with pytest.raises(CorruptCheckpointError, match=r"rank-0\.safetensors is not what was written"):
         of_folder(folder)

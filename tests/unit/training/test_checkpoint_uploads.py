@@ -16,7 +16,7 @@ from trained import After
 
 from training.checkpoint import uploads as copies
 from training.checkpoint.manifest import read_manifest
-from training.checkpoint.remote import Remote, Unreachable, Uploads
+from training.checkpoint.remote import ObjectStoreError, Remote, Uploads
 from training.config.job import Job, JobError
 from training.elastic.deadline import SHUTDOWN
 from training.loop import train
@@ -60,7 +60,7 @@ def test_an_upload_that_was_cut_off_is_made_up_for_by_the_next_start(
 
     def cut_off(_: Remote, folder: Path, sealed: object) -> None:
         tried.append(folder.name)
-        raise Unreachable("cut off")
+        raise ObjectStoreError("cut off")
 
     with monkeypatch.context() as patch:
         patch.setattr(Remote, "upload", cut_off)
@@ -211,7 +211,7 @@ def test_a_slow_copy_is_sent_whole_though_newer_checkpoints_are_saved_meanwhile(
 
 @pytest.mark.parametrize(
     ("fault", "told"),
-    [(Unreachable("the bucket is gone"), "the bucket is gone"), (KeyError("UploadId"), "KeyError: 'UploadId'")],
+    [(ObjectStoreError("the bucket is gone"), "the bucket is gone"), (KeyError("UploadId"), "KeyError: 'UploadId'")],
 )
 def test_a_copy_that_fails_is_told_and_the_next_one_is_sent(fault: Exception, told: str, saved: Path):
     notes: list[str] = []

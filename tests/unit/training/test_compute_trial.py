@@ -12,11 +12,12 @@ import torch
 from torch import nn
 from trained import After
 
-from training import autotune, data, models
-from training.autotune import PLAIN, Mode, candidates, chosen
+from training import autotune
+from training.autotune import PLAIN, Mode, Passes, candidates, chosen
+from training.build import data_of, mode_of, model_of
 from training.checkpoint.digest import digest
 from training.config.job import Job, JobError
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.loop import train
 from training.parallel import connect
 
@@ -32,24 +33,24 @@ def test_the_fastest_mode_is_chosen_only_where_it_is_clearly_faster():
     assert chosen([PLAIN, BF16], [1.0, 2.0]) == PLAIN
 
 
-def test_text_has_no_layout_to_choose(small: Callable[..., Job]):
-    assert {mode.channels_last for mode in candidates(small(), CPU, images=False)} == {False}
+def test_text_has_no_layout_to_choose():
+    assert {mode.channels_last for mode in candidates(CPU, images=False, fp16=True)} == {False}
 
 
 def test_the_trial_leaves_the_model_as_it_was(small: Callable[..., Job]):
     job = small("precision.compute=auto", "model.norm=batch")
-    found = data.load(job)
-    model = models.build(job, found)
+    found = data_of(job)
+    model = model_of(job, found)
     before = digest(model.state_dict())
 
     with connect(60) as ranks:
-        autotune.settled(job, ranks, model, found)
+        mode_of(job, ranks, model, found)
 
     assert digest(model.state_dict()) == before
 
 
 @pytest.fixture
-def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[float], float]]:
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[float], float]]:
     """Tries 64 samples on a machine where a pass takes `fixed` seconds and so many more a sample, the first pass in a
     mode twice that, and any mode but the plain one so many times as long; the plain one has memory for `room` samples.
     """
@@ -57,7 +58,9 @@ def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Calla
     def tried(a_sample: float, *, fixed: float = 0.0, others: float = 1.0, room: int = 64) -> tuple[list[float], float]:
         clock, known = 0.0, set()
 
-        def timed(job: Job, model: object, inputs: torch.Tensor, targets: object, mode: Mode, device: object) -> float:
+        def timed(
+            precision: object, model: object, inputs: torch.Tensor, targets: object, mode: Mode, device: object
+        ) -> float:
             nonlocal clock
             if mode == PLAIN and len(inputs) > room:
                 raise torch.OutOfMemoryError
@@ -69,7 +72,7 @@ def machine(small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> Calla
         monkeypatch.setattr(autotune, "timed", timed)
         monkeypatch.setattr(autotune, "time", SimpleNamespace(monotonic=lambda: clock))
         return autotune.trial(
-            small(), nn.Identity(), torch.zeros(64, autotune.ONE_ALONE), torch.zeros(64), MODES, CPU
+            Passes(nn.Identity(), torch.zeros(64, autotune.ONE_ALONE), torch.zeros(64), CPU), MODES
         ), clock
 
     return tried
@@ -88,17 +91,15 @@ def test_every_mode_of_a_usual_model_is_tried(a_sample: float, machine: Callable
     assert others == pytest.approx([plain / 2] * len(others))
 
 
-def test_a_stall_during_a_short_pass_does_not_rule_a_mode_out(
-    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
-):
+def test_a_stall_during_a_short_pass_does_not_rule_a_mode_out(monkeypatch: pytest.MonkeyPatch):
     """The fourth pass is the one that bf16 is looked at by; that of the look before warms it up."""
     passes = iter(range(1000))
 
-    def timed(job: Job, model: object, inputs: object, targets: object, mode: Mode, device: object) -> float:
+    def timed(precision: object, model: object, inputs: object, targets: object, mode: Mode, device: object) -> float:
         return (0.008 if mode == PLAIN else 0.006) + (0.02 if next(passes) in range(3, 7) else 0)
 
     monkeypatch.setattr(autotune, "timed", timed)
-    seconds = autotune.trial(small(), nn.Identity(), torch.zeros(2, 1), torch.zeros(2), [PLAIN, BF16], CPU)
+    seconds = autotune.trial(Passes(nn.Identity(), torch.zeros(2, 1), torch.zeros(2), CPU), [PLAIN, BF16])
 
     assert chosen([PLAIN, BF16], seconds) == BF16
 
@@ -132,22 +133,20 @@ def test_a_batch_that_time_is_left_for_is_tried_as_a_whole(
 
 def test_the_trial_takes_small_images_that_batchnorm_refuses_one_by_one(small: Callable[..., Job]):
     job = small("model={kind='resnet18'}", "data.image_size=17", "precision.compute=auto")
-    found = data.load(job)
+    found = data_of(job)
     inputs, targets = found.training(Draw(1, 0), np.arange(2))
 
-    assert min(autotune.trial(job, models.build(job, found), inputs, targets, MODES[:1], CPU)) > 0
+    assert min(autotune.trial(Passes(model_of(job, found), inputs, targets, CPU), MODES[:1])) > 0
 
 
-def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(
-    small: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
-):
+def test_bf16_is_tried_on_a_cpu_only_where_it_has_instructions_for_it(monkeypatch: pytest.MonkeyPatch):
     def computes(**able: bool) -> set[str]:
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
-        return {mode.compute for mode in candidates(small(), CPU, images=True)}
+        return {mode.compute for mode in candidates(CPU, images=True, fp16=True)}
 
     assert computes(avx2=True, avx512_bf16=False, amx_bf16=False) == {"fp32"}
     assert computes(avx2=True, avx512_bf16=True, amx_bf16=False) == {"fp32", "bf16"}
-    assert candidates(small(), CPU, images=True)[:2] == [PLAIN, BF16], "a large model has time for few"
+    assert candidates(CPU, images=True, fp16=True)[:2] == [PLAIN, BF16], "a large model has time for few"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,10 @@ def test_only_numbers_that_a_gpu_has_and_the_job_may_use_are_tried(
 ):
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: ampere)
 
-    assert {mode.compute for mode in candidates(small(*changes), torch.device("cuda"), images=True)} == computes
+    assert {
+        mode.compute
+        for mode in candidates(torch.device("cuda"), images=True, fp16=small(*changes).against_fp16() is None)
+    } == computes
 
 
 @pytest.mark.parametrize("left", ["", '{"compute": "bf1', "[]", '{"compute": "bf16"}'])

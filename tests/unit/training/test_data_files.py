@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from trained import pack_job
 
 from training import data
+from training.build import data_of
+from training.config.data import Cifar10
 from training.config.job import Job, JobError
-from training.data import pack
 from training.data.datasets import cifar
 from training.data.images import DataError, ImageSet
 from training.data.text import Documents, TextSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 
 RECORDS = 12
 
@@ -31,7 +33,7 @@ def cifar_folder(folder: Path) -> Path:
 
 
 def test_cifar_records_become_images_and_labels(tmp_path: Path):
-    found = cifar.load(cifar_folder(tmp_path))
+    found = cifar.load(Cifar10(path=cifar_folder(tmp_path), global_batch=2), 1)
 
     images, labels = found.train.at(np.array([3, 25]), None)
 
@@ -42,7 +44,7 @@ def test_cifar_records_become_images_and_labels(tmp_path: Path):
 
 
 def test_cifar_is_normalised_a_channel_at_a_time(tmp_path: Path):
-    found = cifar.load(cifar_folder(tmp_path))
+    found = cifar.load(Cifar10(path=cifar_folder(tmp_path), global_batch=2), 1)
 
     images, _ = found.evaluation(np.arange(RECORDS))
 
@@ -70,7 +72,7 @@ def test_a_damaged_cifar_file_is_named(damage: Callable[[Path], object], told: s
     damage(cifar_folder(tmp_path))
 
     with pytest.raises(DataError, match=told):
-        cifar.load(tmp_path)
+        cifar.load(Cifar10(path=tmp_path, global_batch=2), 1)
 
 
 CLASSES = "data={kind='synthetic-text', global_batch=8, samples=40, held_out=8, length=16, classes=3}"
@@ -84,9 +86,9 @@ CHAIN = "data={kind='synthetic-text', global_batch=8, samples=40, held_out=8, le
 )
 def test_a_packed_set_is_the_set_it_was_packed_from(source: str, model: str, small: Callable[..., Job], tmp_path: Path):
     job = small(source, f"model={{kind='{model}'}}")
-    pack.pack(job, tmp_path / "packed")
+    pack_job(job, tmp_path / "packed")
     table = f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8, length=16}}"
-    found, again = data.load(job), data.load(small(table, f"model={{kind='{model}'}}"))
+    found, again = data_of(job), data_of(small(table, f"model={{kind='{model}'}}"))
 
     for mine, theirs in zip(found.evaluation(np.arange(5)), again.evaluation(np.arange(5)), strict=True):
         assert torch.equal(mine, theirs)
@@ -103,11 +105,11 @@ def test_copies_of_a_text_stay_known_in_a_packed_set(
     whole = Documents(tokens=np.ones((40, 16), np.uint16), labels=np.arange(40) % 3, families=families)
     found = TextSet(train=whole, held_out=whole, vocabulary=256, length=16, classes=3, tokenizer="made by this")
     with monkeypatch.context() as patched:
-        patched.setattr(data, "read", lambda _: found)
-        pack.pack(small(), tmp_path / "packed")
+        patched.setattr(data, "read", lambda *_: found)
+        pack_job(small(), tmp_path / "packed")
 
     wanted = f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8}}"
-    again = data.load(small(wanted, "model={kind='text-encoder'}"))
+    again = data_of(small(wanted, "model={kind='text-encoder'}"))
     packed = again.train
 
     assert isinstance(again, TextSet)
@@ -119,7 +121,7 @@ def test_copies_of_a_text_stay_known_in_a_packed_set(
 
 def test_a_fold_is_not_packed(small: Callable[..., Job], tmp_path: Path):
     with pytest.raises(JobError, match=r"data\.fold: is drawn where a packed set is read; leave it out here"):
-        pack.pack(small("data.fold=1"), tmp_path / "packed")
+        pack_job(small("data.fold=1"), tmp_path / "packed")
 
     assert not (tmp_path / "packed").exists()
 
@@ -143,23 +145,23 @@ def test_a_damaged_packed_set_is_named(
     damage: Callable[[Path], object], told: str, small: Callable[..., Job], tmp_path: Path
 ):
     folder = tmp_path / "packed"
-    pack.pack(small(), folder)
+    pack_job(small(), folder)
     damage(folder)
 
     with pytest.raises(DataError, match=told):
-        data.load(small(f"data={{kind='packed', path='{folder}', global_batch=8}}"))
+        data_of(small(f"data={{kind='packed', path='{folder}', global_batch=8}}"))
 
 
 @pytest.mark.parametrize(("source", "model"), [(CLASSES, "text-encoder"), (CHAIN, "gpt")], ids=["documents", "text"])
 def test_a_token_beyond_the_vocabulary_is_named_when_its_batch_is_drawn(
     source: str, model: str, small: Callable[..., Job], tmp_path: Path
 ):
-    pack.pack(small(source, f"model={{kind='{model}'}}"), tmp_path / "packed")
+    pack_job(small(source, f"model={{kind='{model}'}}"), tmp_path / "packed")
     tokens = np.load(tmp_path / "packed/train-0.npy")
     tokens.reshape(-1)[-48:] = 256  # three windows: each is moved at random
     np.save(tmp_path / "packed/train-0.npy", tokens)
     wanted = f"data={{kind='packed', path='{tmp_path / 'packed'}', length=16, global_batch=8}}"
-    packed = data.load(small(wanted, f"model={{kind='{model}'}}"))
+    packed = data_of(small(wanted, f"model={{kind='{model}'}}"))
 
     packed.training(Draw(0, 0), np.arange(8))
     with pytest.raises(DataError, match="token 256 is beyond the vocabulary of 256: make the data set again"):
@@ -168,20 +170,20 @@ def test_a_token_beyond_the_vocabulary_is_named_when_its_batch_is_drawn(
 
 def test_what_is_there_is_not_packed_over(small: Callable[..., Job], tmp_path: Path):
     with pytest.raises(DataError, match="is there already; name another folder"):
-        pack.pack(small(), tmp_path)
+        pack_job(small(), tmp_path)
 
 
 def test_changes_of_images_are_refused_for_packed_text(small: Callable[..., Job], tmp_path: Path):
-    pack.pack(small(CLASSES, "model={kind='text-encoder'}"), tmp_path / "packed")
+    pack_job(small(CLASSES, "model={kind='text-encoder'}"), tmp_path / "packed")
     wanted = f"data={{kind='packed', path='{tmp_path / 'packed'}', length=16, global_batch=8}}"
 
     with pytest.raises(JobError, match="augment: changes images, and the data set has none"):
-        data.load(small(wanted, "model={kind='text-encoder'}", "augment.flip=true"))
+        data_of(small(wanted, "model={kind='text-encoder'}", "augment.flip=true"))
 
 
 def test_a_fold_judges_by_a_fifth_of_the_training_set(small: Callable[..., Job]):
-    whole, part = data.load(small()), data.load(small("data.fold=2"))
-    text = data.load(small(CLASSES, "model={kind='text-encoder'}", "data.fold=0"))
+    whole, part = data_of(small()), data_of(small("data.fold=2"))
+    text = data_of(small(CLASSES, "model={kind='text-encoder'}", "data.fold=0"))
 
     assert (len(part.train), len(part.held_out)) == (192, 48)
     assert isinstance(whole, ImageSet)

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from training import data, models
+from training.build import data_of, model_of
 from training.checkpoint.digest import digest
 from training.config.job import Job, JobError
 from training.config.optimizer import Muon, Sgd
@@ -23,7 +23,7 @@ RESNET = "model={kind='resnet18'}", "data.image_size=32"
 
 
 def weights_of(job: Job, path: Path) -> dict[str, torch.Tensor]:
-    state = models.build(job, data.load(job)).state_dict()
+    state = model_of(job, data_of(job)).state_dict()
     save_file(state, path) if path.suffix == ".safetensors" else torch.save(state, path)
     return state
 
@@ -33,7 +33,7 @@ def test_a_model_starts_from_its_file(name: str, small: Callable[..., Job], tmp_
     state = weights_of(small("seed=5"), tmp_path / name)
     job = small(f"model.weights={tmp_path / name}")
 
-    assert digest(models.build(job, data.load(job)).state_dict()) == digest(state)
+    assert digest(model_of(job, data_of(job)).state_dict()) == digest(state)
 
 
 def test_a_last_layer_for_other_classes_stays_fresh(small: Callable[..., Job], tmp_path: Path):
@@ -41,7 +41,7 @@ def test_a_last_layer_for_other_classes_stays_fresh(small: Callable[..., Job], t
     state = weights_of(small(*RESNET, "data.channels=3"), path)
     job = small(*RESNET, "data.channels=3", "data.classes=4", f"model.weights={path}")
 
-    built = models.build(job, data.load(job)).state_dict()
+    built = model_of(job, data_of(job)).state_dict()
 
     assert built["fc.weight"].shape == (4, 512)
     assert torch.equal(built["layer4.1.conv2.weight"], state["layer4.1.conv2.weight"])
@@ -62,7 +62,7 @@ def test_a_text_encoder_starts_from_a_pretrained_bert_of_hugging_face(
     name_in: Callable[[str], str], small: Callable[..., Job], tmp_path: Path
 ):
     """Without a classifier, with the heads of its pre-training, and with places for longer texts."""
-    state = models.build(small(*ENCODER, "seed=5"), data.load(small(*ENCODER))).state_dict()
+    state = model_of(small(*ENCODER, "seed=5"), data_of(small(*ENCODER))).state_dict()
     bert = {name: tensor for name, tensor in state.items() if name.startswith("bert.")}
     places = "bert.embeddings.position_embeddings.weight"
     file = {name_in(name): t for name, t in bert.items()} | {"cls.predictions.bias": torch.zeros(256)}
@@ -70,7 +70,7 @@ def test_a_text_encoder_starts_from_a_pretrained_bert_of_hugging_face(
     save_file(file, tmp_path / "model.safetensors")
     job = small(*ENCODER, f"model.weights={tmp_path / 'model.safetensors'}")
 
-    built = models.build(job, data.load(job)).state_dict()
+    built = model_of(job, data_of(job)).state_dict()
 
     assert all(torch.equal(built[name], tensor) for name, tensor in bert.items())
     assert not torch.equal(built["classifier.weight"], state["classifier.weight"])
@@ -84,7 +84,7 @@ def test_names_that_do_not_fit_are_listed(small: Callable[..., Job], tmp_path: P
     with pytest.raises(
         JobError, match=r"model.weights: .* does not fit cnn: .* missing \(features.* unexpected \(features"
     ):
-        models.build(job, data.load(job))
+        model_of(job, data_of(job))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_file_without_weights_is_named(
     job = small(f"model.weights={tmp_path / name}")
 
     with pytest.raises(JobError, match=told):
-        models.build(job, data.load(job))
+        model_of(job, data_of(job))
 
 
 @pytest.mark.parametrize("wrapped", [{"step": 7, "model": {}}, [torch.zeros(1)]])
@@ -112,7 +112,7 @@ def test_a_file_with_more_than_weights_is_told_apart(wrapped: object, small: Cal
     job = small(f"model.weights={tmp_path / 'run.pt'}")
 
     with pytest.raises(JobError, match=r"run\.pt holds more than tensors by name"):
-        models.build(job, data.load(job))
+        model_of(job, data_of(job))
 
 
 def test_frozen_layers_keep_weights_and_statistics(small: Callable[..., Job]):
@@ -121,7 +121,7 @@ def test_frozen_layers_keep_weights_and_statistics(small: Callable[..., Job]):
         "steps=2",
         "optimizer.lr=0.1",
     )
-    model = models.build(job, data.load(job))
+    model = model_of(job, data_of(job))
     model.train()
     before = {name: t.clone() for name, t in model.state_dict().items()}
     optimizer = build(job.optimizer, model)
@@ -141,7 +141,7 @@ def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, told: str, smal
     job = small(f"model={{kind='cnn', freeze=['{pattern}']}}")
 
     with pytest.raises(JobError, match=told):
-        models.build(job, data.load(job))
+        model_of(job, data_of(job))
 
 
 def test_muon_takes_the_matrices_inside_and_adamw_the_rest():

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from trained import pack_job
 
 from training.checkpoint.store import Store
 from training.config.job import Job
-from training.data import pack
 from training.data.images import DataError
 from training.loop import train
 from training.metrics.events import Report
@@ -48,7 +48,7 @@ def test_a_set_for_which_there_is_no_room_is_not_begun(small: Callable[..., Job]
     folder = disk(2) / "packed"
 
     with pytest.raises(DataError, match=r"cannot be packed: train-0\.npy needs 0\.00 GB, .*; free some, or name"):
-        pack.pack(small(), folder)
+        pack_job(small(), folder)
 
     assert not list(folder.parent.iterdir())
 
@@ -56,12 +56,12 @@ def test_a_set_for_which_there_is_no_room_is_not_begun(small: Callable[..., Job]
 def test_a_disk_that_is_full_before_the_last_file_keeps_nothing_of_a_set(
     small: Callable[..., Job], disk: Callable[[int], Path], tmp_path: Path
 ):
-    pack.pack(small(), tmp_path / "elsewhere")
+    pack_job(small(), tmp_path / "elsewhere")
     room = sum(pages(file) for file in (tmp_path / "elsewhere").glob("*.npy"))
     folder = disk(room) / "packed"
 
     with pytest.raises(DataError, match=r"packed cannot be packed: No space left on device, 0\.00 GB are free"):
-        pack.pack(small(), folder)
+        pack_job(small(), folder)
 
     assert not list(folder.parent.iterdir())
 

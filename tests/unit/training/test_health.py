@@ -14,14 +14,14 @@ from training.config.job import Job, JobError
 from training.config.run import Health
 from training.elastic.heartbeat import BEAT_FILE, Heartbeat, silent_seconds
 from training.loop import train
-from training.metrics.divergence import Ill, Losses
+from training.metrics.divergence import Losses, TrainingDivergedError
 
 
 def watched(losses: Losses, values: list[float]) -> None:
     """One report a step."""
     for step, value in enumerate(values, 1):
         losses.watch(torch.tensor(value))
-        losses.judge(step, *losses.sums().tolist())
+        losses.check(step, *losses.sums().tolist())
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
@@ -31,8 +31,8 @@ def test_a_loss_that_is_no_number_ends_the_run_at_the_next_report(wrong: float):
     losses.watch(torch.tensor(wrong))
     losses.watch(torch.tensor(1.8))  # as the step of a report may again be
 
-    with pytest.raises(Ill, match="a loss between steps 3 and 4 is not finite"):
-        losses.judge(4, *losses.sums().tolist())
+    with pytest.raises(TrainingDivergedError, match="a loss between steps 3 and 4 is not finite"):
+        losses.check(4, *losses.sums().tolist())
 
 
 def test_watching_losses_waits_for_no_device():
@@ -52,14 +52,14 @@ def test_a_jump_ends_the_run_and_noise_does_not():
     noise = [2.0, 2.4, 1.7, 2.2, 2.1, 3.9]
     watched(Losses(Health(spike=2), scaled=False), noise)
 
-    with pytest.raises(Ill, match=r"the loss jumped to 4\.5 at step 7, 2\.\d times what it was"):
+    with pytest.raises(TrainingDivergedError, match=r"the loss jumped to 4\.5 at step 7, 2\.\d times what it was"):
         watched(Losses(Health(spike=2), scaled=False), [*noise, 4.5])
 
 
 def test_a_run_that_diverges_ends_and_leaves_no_checkpoint_without_numbers(small: Callable[..., Job]):
     job = small("optimizer.kind=sgd", "optimizer.lr=1e30", "checkpoint.every_steps=1", "log_every=6")
 
-    with pytest.raises(Ill, match="is not finite"):
+    with pytest.raises(TrainingDivergedError, match="is not finite"):
         train(job)
 
     steps = [int(folder.name[5:]) for folder in (job.out / "checkpoints").glob("step-*")]

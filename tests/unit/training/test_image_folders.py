@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from trained import Crash, CrashAt
+from trained import CrashAt, CrashError, pack_job
 
-from training import data
+from training.build import data_of
 from training.config.data import ImageFolder
 from training.config.job import Job
-from training.data import pack
 from training.data.datasets import imagefolder
-from training.data.decoders import dali
+from training.data.decoders import dali, pillow
 from training.data.images import DataError, ImageSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.loop import train
 
 NO_DALI = pytest.mark.skipif(not dali.installed(), reason="NVIDIA DALI is an option: `make dali`")
@@ -40,7 +39,7 @@ def image_folder(folder: Path, classes: tuple[str, ...] = ("cat", "dog")) -> Pat
 
 def folder_set(path: Path, decoder: Literal["pillow", "dali"] = "pillow", unreadable: int = 0) -> ImageSet:
     wanted = ImageFolder(path=path, global_batch=2, image_size=16, unreadable=unreadable, decoder=decoder)
-    return imagefolder.load(wanted)
+    return imagefolder.load(wanted, 1)
 
 
 @EITHER
@@ -142,7 +141,7 @@ def test_a_resumed_run_over_an_image_folder_keeps_its_bits(decoder: str, small: 
     data, every = f"data={{{table}, decoder='{decoder}'}}", "checkpoint.every_steps=2"
 
     whole = train(small(data, "steps=6", out="whole"))
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         train(small(data, "steps=6", every, out="parts"), report=CrashAt(5, saved=4))
     again = train(small(data, "steps=6", every, out="parts"))
 
@@ -159,7 +158,7 @@ def test_without_dali_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_packed_image_folder_trains(small: Callable[..., Job], tmp_path: Path):
     image_folder(tmp_path / "pictures")
     job = small(f"data={{kind='imagefolder', path='{tmp_path / 'pictures'}', image_size=16, global_batch=8}}")
-    pack.pack(job, tmp_path / "packed")
+    pack_job(job, tmp_path / "packed")
 
     result = train(small(f"data={{kind='packed', path='{tmp_path / 'packed'}', global_batch=8}}", "steps=2"))
 
@@ -170,11 +169,11 @@ def test_a_fold_judges_by_a_fifth_of_the_pictures(small: Callable[..., Job], tmp
     image_folder(tmp_path / "pictures")
     wanted = f"data={{kind='imagefolder', path='{tmp_path / 'pictures'}', image_size=16, global_batch=2, fold=1}}"
 
-    part = data.load(small(wanted))
+    part = data_of(small(wanted))
 
     assert isinstance(part, ImageSet)
-    assert isinstance(part.train, imagefolder.Files)
-    assert isinstance(part.held_out, imagefolder.Files)
+    assert isinstance(part.train, pillow.Files)
+    assert isinstance(part.held_out, pillow.Files)
     assert (len(part.train), len(part.held_out)) == (6, 2)
     assert not {*part.train.paths} & {*part.held_out.paths}
     for files in (part.train, part.held_out):

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from written import GOOD, written
 
-from training.config.job import JOBS, JobError, ResNet, Sgd, load
+from training.config.job import JOBS, JobError, load
+from training.config.model import ResNet
+from training.config.optimizer import Sgd
 
 
 def test_all_mistakes_are_told_at_once_in_file_order(tmp_path: Path):

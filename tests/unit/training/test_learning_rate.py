@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from training.config.job import AdamW, Sgd
+from training.config.optimizer import AdamW, Sgd
 from training.optim.optimizer import build, learning_rate
 
 

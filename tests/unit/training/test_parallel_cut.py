@@ -16,6 +16,7 @@ from trained import After, losses
 from training.checkpoint import manager
 from training.checkpoint.digest import of_folder
 from training.config.job import Job, JobError
+from training.config.run import Tensor
 from training.loop import train
 from training.parallel import connect, consensus
 from training.parallel.mesh import mesh
@@ -97,7 +98,9 @@ def test_the_digest_of_a_large_state_may_take_longer_than_a_step(
 
 def impatient(job: Job) -> str:
     with connect(60) as ranks:
-        row = mesh(job, ranks)["model"].get_group()
+        assert isinstance(job.parallel, Tensor)
+        table = mesh(job.parallel, ranks, job.data, clip_norm=0, start_seconds=job.health.start_seconds)
+        row = table["model"].get_group()
         ranks.wait_at_most(1)
         if ranks.rank == 0:
             time.sleep(3)  # longer than its row waits
@@ -146,15 +149,15 @@ REFUSED = [
     (("parallel={kind='tensor', ways=2}",), "parallel.ways: 2 does not divide 3 ranks; set 3"),
     (
         ("parallel={kind='pipeline', stages=3, micro_batches=5}",),
-        "data.global_batch: 24 is no multiple of 1 rows of ranks × 5 parallel.micro_batches = 5",
+        "data.global_batch: 24 is not a multiple of 1 rows of ranks × 5 parallel.micro_batches = 5",
     ),
     (
         ("parallel={kind='pipeline', stages=3}", "data.micro_batch=4"),
-        "data.micro_batch: set it to 0: parallel.micro_batches cuts the batch here",
+        "data.micro_batch: set it to 0: parallel.micro_batches splits the batch here",
     ),
     (
         (*GPT, "parallel={kind='pipeline', stages=3, micro_batches=4}"),
-        "parallel.kind: gpt is no chain of layers; use fsdp or tensor",
+        "parallel.kind: Gpt is not a sequence of layers; use fsdp or tensor",
     ),
     ((FSDP, "data.global_batch=2"), "data.global_batch: 2 cannot be shared by 3 ranks"),
 ]

@@ -12,12 +12,12 @@ import torch
 from torch import nn
 from trained import After
 
-from training import data, models
+from training.build import data_of, model_of
 from training.checkpoint.digest import digest
 from training.config.job import Job, JobError
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.loop import train
-from training.models import RESNET_LEAST
+from training.models.resnet import LEAST_IMAGE_SIZE
 from training.optim.loss import cross_entropy
 from training.precision import Precision
 
@@ -38,7 +38,7 @@ def test_matrices_are_multiplied_in_tf32_only_where_it_is_asked_for(
     monkeypatch.setattr(torch.backends, "cuda", SimpleNamespace(matmul=SimpleNamespace(fp32_precision="none")))
     monkeypatch.setattr(torch.backends, "cudnn", SimpleNamespace(fp32_precision="none"))
 
-    Precision(small(), torch.device("cuda"), compute)
+    Precision(compute, torch.device("cuda"), deterministic=False)
 
     assert {torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.fp32_precision} == {matrices}  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -47,7 +47,7 @@ def test_matrices_are_multiplied_in_tf32_only_where_it_is_asked_for(
 def test_a_step_whose_fp16_gradients_overflow_is_left_out_and_the_scale_halved(
     clip_norm: float, small: Callable[..., Job]
 ):
-    precision, weight = Precision(small(), torch.device("cpu"), "fp16"), nn.Parameter(torch.ones(2))
+    precision, weight = Precision("fp16", torch.device("cpu"), deterministic=False), nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=0.1)
 
     precision.backward(weight.sum() * 1e38)
@@ -70,7 +70,7 @@ def test_what_a_gpu_only_emulates_is_refused(compute: str, small: Callable[..., 
     told = rf"precision\.compute: {compute} needs a GPU of .* 8\.0 \(A100\) or later, which Tesla T4 is not; use fp16"
 
     with pytest.raises(JobError, match=told):
-        Precision(small(), torch.device("cuda"), compute)
+        Precision(compute, torch.device("cuda"), deterministic=False)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("kernels")
 def test_exact_kernels_are_used_only_where_they_are_asked_for(small: Callable[..., Job]):
     for asked in (True, False):
-        Precision(small(f"precision.deterministic={str(asked).lower()}"), torch.device("cpu"), "fp32")
+        Precision("fp32", torch.device("cpu"), deterministic=asked)
 
         assert torch.are_deterministic_algorithms_enabled() == asked
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
@@ -105,14 +105,14 @@ def test_by_exact_kernels_every_model_resumes_to_the_same_bits(net: str, small: 
 
 def test_the_smallest_images_of_a_resnet_have_gradients_in_bf16(small: Callable[..., Job]):
     """Of smaller ones parts of a gradient were what the memory held before: it is filled with other bits each time."""
-    job = small("model={kind='resnet18'}", f"data.image_size={RESNET_LEAST}")
-    found = data.load(job)
-    model, (inputs, targets) = models.build(job, found), found.training(Draw(1, 0), np.arange(4))
+    job = small("model={kind='resnet18'}", f"data.image_size={LEAST_IMAGE_SIZE}")
+    found = data_of(job)
+    model, (inputs, targets) = model_of(job, found), found.training(Draw(1, 0), np.arange(4))
     seen: set[str] = set()
     for turn in range(4):
         del [torch.full((2**size,), 10.0**turn) for size in range(10, 22) for _ in range(4)][:]
         model.zero_grad(set_to_none=True)
-        with Precision(job, torch.device("cpu"), "bf16").autocast():
+        with Precision("bf16", torch.device("cpu"), deterministic=False).autocast():
             loss = cross_entropy(model(inputs).float(), targets)
         loss.backward()
         seen.add(digest({name: p.grad for name, p in model.named_parameters() if p.grad is not None}))

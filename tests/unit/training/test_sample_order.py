@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 
-from training.data.sampler import counters, drawn, global_batch, permutation, share
+from training.data.sampler import global_batch, permutation, share
+from training.data.transforms.draw import counters, drawn
 
 SAMPLES, BATCH, SEED = 100, 24, 7
 

@@ -12,7 +12,8 @@ import torch
 from trained import After, metrics
 
 from infra.handover import Group
-from training import data, loop, models
+from training import loop
+from training.build import data_of, model_of
 from training.config.job import Job
 from training.config.run import Trace
 from training.loop import train
@@ -110,9 +111,9 @@ def test_operations_are_ranges_for_nsight_where_they_are_asked_for_on_a_gpu(
 def test_a_samples_operations_are_counted(small: Callable[..., Job]):
     images = "data={kind='synthetic', image_size=224, samples=4, held_out=1, classes=1000, global_batch=2}"
     job = small("model={kind='resnet50'}", images)
-    found = data.load(job)
+    found = data_of(job)
 
-    counted = flops.of_sample(models.build(job, found), found, 1)
+    counted = flops.of_sample(model_of(job, found), found, 1)
 
     assert counted == pytest.approx(24.6e9, rel=0.02)  # 4.1 G multiply-adds forward, twice that backward
 

@@ -23,7 +23,7 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
     _RendezvousState,
 )
 
-from training.elastic.exit_codes import Ended
+from training.elastic.exit_codes import LaunchExitError
 from training.elastic.node import Endpoint
 from training.elastic.rendezvous import handshake
 from training.elastic.rendezvous.backend import SealedState, from_json, to_json
@@ -65,7 +65,7 @@ def test_a_launcher_with_the_key_reaches_the_store(hidden: HiddenStore, gate: Do
 
 
 def test_a_launcher_with_another_key_is_one_line(gate: Door) -> None:
-    with pytest.raises(Ended) as end:
+    with pytest.raises(LaunchExitError) as end:
         way_to(Endpoint("127.0.0.1", gate.port), new_key().encode())
     assert end.value.message == f"the rendezvous store at 127.0.0.1:{gate.port} has another key than this launcher"
 
@@ -93,7 +93,7 @@ def test_a_false_store_is_found_out() -> None:
         raise OSError
 
     false = Door(socket.create_server(("127.0.0.1", 0)), echo, nowhere)
-    with pytest.raises(Ended) as end:
+    with pytest.raises(LaunchExitError) as end:
         way_to(Endpoint("127.0.0.1", false.port), KEY)
     assert "has another key" in end.value.message
     false.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from training.elastic.exit_codes import Ended
+from training.elastic.exit_codes import LaunchExitError
 from training.elastic.rendezvous.key import VARIABLE, new_key, store_key
 
 KEY = new_key().encode()
@@ -38,7 +38,7 @@ def test_a_store_makes_the_key_that_launchers_of_its_login_find(own_state: Path)
 
 
 def test_a_launcher_without_a_key_is_told_which_file_to_copy(own_state: Path) -> None:
-    with pytest.raises(Ended) as end:
+    with pytest.raises(LaunchExitError) as end:
         keyed()
     assert f"{own_state} does not exist; copy it" in end.value.message
 
@@ -93,6 +93,6 @@ def test_a_file_that_keeps_no_secret_is_refused(tmp_path: Path, what: str) -> No
     make, says = BAD_FILES[what]
     make(tmp_path / "key")
 
-    with pytest.raises(Ended) as end:
+    with pytest.raises(LaunchExitError) as end:
         keyed(source=str(tmp_path / "key"))
     assert says in end.value.message

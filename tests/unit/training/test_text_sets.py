@@ -16,13 +16,14 @@ import tokenizers
 import torch
 
 from training import data
+from training.build import data_of
 from training.config.job import Job
 from training.data import cache, tokens
 from training.data.batches import Batches
 from training.data.datasets import spam, text_corpora
 from training.data.images import DataError
 from training.data.text import Documents, Running, TextSet
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 
 
 def test_addresses_since_2001_are_held_out(carried: Callable):
@@ -37,7 +38,7 @@ def test_bytes_of_a_book_are_predicted_one_after_the_other(carried: Callable, sm
     carried("moby-dick", {"data/data.txt": "Call me Ishmael. " * 40})
     job = small("data={kind='text', source='moby-dick', length=16, global_batch=4}", "model={kind='gpt'}")
 
-    inputs, nexts = data.load(job).training(Draw(1, 0), np.arange(4))
+    inputs, nexts = data_of(job).training(Draw(1, 0), np.arange(4))
 
     assert bytes(inputs[1].tolist()).decode() in "Call me Ishmael. " * 3
     assert inputs[:, 1:].tolist() == nexts[:, :-1].tolist()
@@ -69,9 +70,9 @@ def test_a_batch_of_documents_is_as_wide_whatever_steps_are_made_beside_it(small
     train = Documents(tokens=tokens, labels=np.arange(40) % 2)
     found = TextSet(train=train, held_out=train, vocabulary=2, length=200, classes=2)
     job = small("data={kind='spam', length=200, global_batch=2}", "model={kind='text-encoder'}")
-    batches = Batches(found, job, ways=1, mine=range(1), memory_format=torch.contiguous_format)
+    batches = Batches(found, job.data, job.seed, dp_size=1, dp_shards=range(1), memory_format=torch.contiguous_format)
 
-    parts = zip(batches.each(range(3, 20)), map(batches.at, range(3, 20)), strict=True)
+    parts = zip(batches.iterate(range(3, 20)), map(batches.at, range(3, 20)), strict=True)
 
     assert all(torch.equal(made.inputs, alone.inputs) for (made,), (alone,) in parts)
 
@@ -108,7 +109,7 @@ def test_emails_become_wordpieces_between_their_marks(carried: Callable, small: 
     carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"{words[n % 8]} {words[n // 8]}") for n in range(64)})
     job = small("data={kind='spam', length=32, vocabulary=512, global_batch=4}", "model={kind='text-encoder'}")
 
-    inputs, labels = data.load(job).evaluation(np.arange(4))
+    inputs, labels = data_of(job).evaluation(np.arange(4))
 
     assert inputs[:, 0].tolist() == [2] * 4
     assert all(3 in row for row in inputs.tolist())
@@ -141,10 +142,10 @@ def test_tokens_in_the_cache_are_named_by_all_that_decides_them(
 ):
     carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
     job = small("data={kind='spam', length=8, global_batch=4}", "model={kind='text-encoder'}")
-    data.read(job)
+    data.read(job.data, job.seed)
 
     monkeypatch.setattr(where, name, value)
-    data.read(job)
+    data.read(job.data, job.seed)
 
     assert sorted(path.suffix for path in cache.folder().iterdir()) == [".json", ".json", ".npy", ".npy", ".tgz"]
 
@@ -154,12 +155,12 @@ def test_tokens_in_the_cache_are_named_by_all_that_decides_them(
 def test_a_file_of_the_cache_that_was_cut_is_told(suffix: str, left: int, carried: Callable, small: Callable):
     carried("spam", {"data/spam-1/1.txt": MAIL.format("offer"), "data/spam-1/2.txt": MAIL.format("agenda")})
     job = small("data={kind='spam', length=64, global_batch=4}", "model={kind='text-encoder'}")
-    data.read(job)
+    data.read(job.data, job.seed)
     (path,) = cache.folder().glob(f"*{suffix}")
     os.truncate(path, left)
 
     with pytest.raises(DataError, match=f"{path} cannot be read; remove it, it is made again"):
-        data.read(job)
+        data.read(job.data, job.seed)
 
 
 def test_a_tokenizer_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -200,7 +201,7 @@ def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
     theirs.save(str(tmp_path / "tokenizer.json"))
     table = f"kind='spam', length=8, global_batch=4, tokenizer='{tmp_path / 'tokenizer.json'}'"
 
-    found = data.load(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
+    found = data_of(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
 
     assert isinstance(found, TextSet)
     assert found.vocabulary == theirs.get_vocab_size() < 512
@@ -209,10 +210,12 @@ def test_emails_are_read_with_the_tokenizer_of_pretrained_weights(
 
 def test_a_tokenizer_may_leave_numbers_out(carried: Callable, small: Callable[..., Job], tmp_path: Path):
     carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {chr(97 + n) * 3}") for n in range(26)})
-    tokens.words({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "offer": 900}).save(str(tmp_path / "sparse.json"))
+    tokens.wordpiece_tokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "offer": 900}).save(
+        str(tmp_path / "sparse.json")
+    )
     table = f"kind='spam', length=8, global_batch=4, tokenizer='{tmp_path / 'sparse.json'}'"
 
-    found = data.load(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
+    found = data_of(small(f"data={{{table}}}", "model={kind='text-encoder'}"))
 
     assert isinstance(found, TextSet)
     assert found.vocabulary == 901
@@ -242,7 +245,7 @@ def test_a_tokenizer_that_cannot_be_used_is_told(content: str | None, told: str,
     if content == "bytes":
         tokens.bpe(["a"], 256).save(str(path))
     elif content == "far":
-        tokens.words({"[PAD]": 0, "far": 2**16}).save(str(path))
+        tokens.wordpiece_tokenizer({"[PAD]": 0, "far": 2**16}).save(str(path))
     elif content is not None:
         path.write_text(content)
 

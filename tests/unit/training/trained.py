@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 from training.config.job import Job
+from training.data import pack
 from training.metrics.events import Report, Step
 
 
@@ -20,7 +22,7 @@ class After:
         return self.left < 0
 
 
-class Crash(Exception):
+class CrashError(Exception):
     pass
 
 
@@ -40,7 +42,12 @@ class CrashAt(Report):
         if step.step == self.at:
             if self.saved and not self.durable.wait(timeout=60):
                 raise AssertionError(f"the save of step {self.saved} never became durable")
-            raise Crash
+            raise CrashError
+
+
+def pack_job(job: Job, folder: Path) -> None:
+    """Packs the data set of a job."""
+    pack.pack(job.data, job.seed, folder)
 
 
 def metrics(job: Job) -> list[dict]:

@@ -15,13 +15,13 @@ from importlib.metadata import version
 from training.config.job import Job, load
 
 
-def serve(turn_of: Callable[[Job], Callable[[], float]], *packages: str) -> None:
+def serve(runner_of: Callable[[Job], Callable[[], float]], *packages: str) -> None:
     """Answers on standard output; whatever the packages print goes to standard error.
 
     turn_of: makes what does a turn and returns its seconds.
     """
     answers, sys.stdout = sys.stdout, sys.stderr
-    turn = turn_of(load(sys.argv[1], sys.argv[2:]))
+    run_round = runner_of(load(sys.argv[1], sys.argv[2:]))
     print(json.dumps({name: version(name) for name in packages}), file=answers, flush=True)
     for _ in sys.stdin:
-        print(json.dumps(turn()), file=answers, flush=True)
+        print(json.dumps(run_round()), file=answers, flush=True)

@@ -13,28 +13,28 @@ from accelerate import Accelerator
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from training import data, models
 from training.bench.baselines import serve
+from training.build import data_of, model_of
 from training.config.job import Job
 from training.data.images import ImageSet
 
 
-def turn_of(job: Job) -> Callable[[], float]:
-    found = data.load(job)
-    assert isinstance(found, ImageSet)
-    assert isinstance(found.mean, float)
-    assert isinstance(found.std, float)
-    images, labels = found.train.at(np.arange(len(found.train)), None)
+def runner_of(job: Job) -> Callable[[], float]:
+    data = data_of(job)
+    assert isinstance(data, ImageSet)
+    assert isinstance(data.mean, float)
+    assert isinstance(data.std, float)
+    images, labels = data.train.at(np.arange(len(data.train)), None)
     pairs = TensorDataset(images.float(), labels)
     samples = DataLoader(pairs, batch_size=job.data.global_batch, shuffle=True, drop_last=True)
-    model = models.build(job, found).to(memory_format=torch.channels_last)
+    model = model_of(job, data).to(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(model.parameters(), lr=job.optimizer.lr, weight_decay=job.optimizer.weight_decay)
     rates = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
     accelerator = Accelerator(cpu=True, mixed_precision="no")
     model, optimizer, samples, rates = accelerator.prepare(model, optimizer, samples, rates)
-    steps, mean, std = job.total_steps(len(found.train)), found.mean, found.std
+    steps, mean, std = job.total_steps(len(data.train)), data.mean, data.std
 
-    def turn() -> float:
+    def run_round() -> float:
         done, total = 0, torch.zeros(())
         model.train()
         start = time.perf_counter()
@@ -53,8 +53,8 @@ def turn_of(job: Job) -> Callable[[], float]:
                 if done == steps:
                     return time.perf_counter() - start
 
-    return turn
+    return run_round
 
 
 if __name__ == "__main__":
-    serve(turn_of, "accelerate", "torch")
+    serve(runner_of, "accelerate", "torch")

@@ -12,11 +12,11 @@ from training.bench.baselines.saving import after_a_step, timed
 from training.config.job import Job
 
 
-def turn_of(job: Job) -> Callable[[], float]:
+def runner_of(job: Job) -> Callable[[], float]:
     accelerator = Accelerator(cpu=True)
     accelerator.prepare(*after_a_step(job))
     return timed(job, accelerator.save_state)
 
 
 if __name__ == "__main__":
-    serve(turn_of, "accelerate", "torch")
+    serve(runner_of, "accelerate", "torch")

@@ -13,11 +13,11 @@ from training.bench.baselines.saving import after_a_step, timed
 from training.config.job import Job
 
 
-def turn_of(job: Job) -> Callable[[], float]:
+def runner_of(job: Job) -> Callable[[], float]:
     fabric = Fabric(accelerator="cpu", devices=1)
     model, optimizer = fabric.setup(*after_a_step(job))
     return timed(job, lambda file: fabric.save(file, {"model": model, "optimizer": optimizer}))
 
 
 if __name__ == "__main__":
-    serve(turn_of, "lightning", "torch")
+    serve(runner_of, "lightning", "torch")

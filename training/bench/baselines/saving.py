@@ -11,18 +11,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from training import data, models
+from training.build import data_of, model_of
 from training.config.job import Job
-from training.data.transforms.augment import Draw
+from training.data.transforms.draw import Draw
 from training.optim.loss import cross_entropy
 
 
 def after_a_step(job: Job) -> tuple[nn.Module, torch.optim.Optimizer]:
     """Model and optimizer; the momentum exists from the first step on."""
-    found = data.load(job)
-    model = models.build(job, found)
+    data = data_of(job)
+    model = model_of(job, data)
     optimizer = torch.optim.SGD(model.parameters(), lr=job.optimizer.lr, momentum=0.9)
-    inputs, targets = found.training(Draw(job.seed, 0), np.arange(2))
+    inputs, targets = data.training(Draw(job.seed, 0), np.arange(2))
     cross_entropy(model(inputs), targets).backward()
     optimizer.step()
     return model, optimizer
@@ -31,10 +31,10 @@ def after_a_step(job: Job) -> tuple[nn.Module, torch.optim.Optimizer]:
 def timed(job: Job, save: Callable[[str], object]) -> Callable[[], float]:
     """What does a turn: the seconds of one save to a fresh place."""
 
-    def turn() -> float:
+    def run_round() -> float:
         with tempfile.TemporaryDirectory(dir=job.out) as folder:
             start = time.perf_counter()
             save(str(Path(folder) / "state"))
             return time.perf_counter() - start
 
-    return turn
+    return run_round

@@ -29,7 +29,7 @@ from training.config.optimizer import Sgd
 WORKERS = 4  # train.py's own default
 
 
-def turn_of(job: Job) -> Callable[[], float]:
+def runner_of(job: Job) -> Callable[[], float]:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     assert isinstance(job.data, ImageFolder | Synthetic)
     assert isinstance(job.optimizer, Sgd)
@@ -45,11 +45,11 @@ def turn_of(job: Job) -> Callable[[], float]:
     rates, _ = create_scheduler_v2(
         optimizer, sched="cosine", num_epochs=100, step_on_epochs=False, updates_per_epoch=steps
     )
-    judge = nn.CrossEntropyLoss().to(device)
+    criterion = nn.CrossEntropyLoss().to(device)
     half = torch.autocast(device.type, torch.bfloat16, enabled=job.precision.compute == "bf16")
     updates = 0
 
-    def turn() -> float:
+    def run_round() -> float:
         nonlocal updates
         losses = AverageMeter()
         model.train()
@@ -57,7 +57,7 @@ def turn_of(job: Job) -> Callable[[], float]:
         for images, targets in batches:
             inputs = images.contiguous(memory_format=layout)
             with half:
-                loss = judge(model(inputs), targets)
+                loss = criterion(model(inputs), targets)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -66,23 +66,23 @@ def turn_of(job: Job) -> Callable[[], float]:
             rates.step_update(num_updates=updates, metric=losses.avg)
         return time.perf_counter() - start
 
-    return turn
+    return run_round
 
 
 def batches_of(
-    wanted: ImageFolder | Synthetic, steps: int, device: torch.device
+    config: ImageFolder | Synthetic, steps: int, device: torch.device
 ) -> tuple[Iterable[tuple[Tensor, Tensor]], int, int]:
     """A turn's batches, the number of classes and that of steps: files by timm's loader, or one batch on the device."""
-    size = (3, wanted.image_size, wanted.image_size)
-    if isinstance(wanted, Synthetic):
-        images = torch.randn(wanted.global_batch, *size, device=device)
-        labels = torch.randint(wanted.classes, (wanted.global_batch,), device=device)
-        return [(images, labels)] * steps, wanted.classes, steps
-    files = create_dataset("", root=str(wanted.path), split="train", is_training=True)
+    size = (3, config.image_size, config.image_size)
+    if isinstance(config, Synthetic):
+        images = torch.randn(config.global_batch, *size, device=device)
+        labels = torch.randint(config.classes, (config.global_batch,), device=device)
+        return [(images, labels)] * steps, config.classes, steps
+    files = create_dataset("", root=str(config.path), split="train", is_training=True)
     loader = create_loader(
         files,
         input_size=size,
-        batch_size=wanted.global_batch,
+        batch_size=config.global_batch,
         is_training=True,
         color_jitter=0.0,
         num_workers=min(WORKERS, len(os.sched_getaffinity(0))),
@@ -92,4 +92,4 @@ def batches_of(
 
 
 if __name__ == "__main__":
-    serve(turn_of, "timm", "torch")
+    serve(runner_of, "timm", "torch")

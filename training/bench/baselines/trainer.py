@@ -17,10 +17,11 @@ from transformers import (
     TrainingArguments,
 )
 
-from training import data, models
 from training.bench.baselines import serve
-from training.config.job import AdamW, Job
+from training.build import data_of, model_of
+from training.config.job import Job
 from training.config.model import TextEncoder
+from training.config.optimizer import AdamW
 from training.data.text import PADDING, TextSet
 
 
@@ -49,23 +50,23 @@ class Clock(TrainerCallback):
         self.ended = time.perf_counter()
 
 
-def turn_of(job: Job) -> Callable[[], float]:
-    found = data.load(job)
-    asked, optimizer = job.model, job.optimizer
-    assert isinstance(found, TextSet)
-    assert isinstance(asked, TextEncoder)
+def runner_of(job: Job) -> Callable[[], float]:
+    data = data_of(job)
+    config, optimizer = job.model, job.optimizer
+    assert isinstance(data, TextSet)
+    assert isinstance(config, TextEncoder)
     assert isinstance(optimizer, AdamW)
-    documents = Documents(*found.train.at(np.arange(len(found.train)), None))
+    documents = Documents(*data.train.at(np.arange(len(data.train)), None))
     shape = BertConfig(
-        vocab_size=found.vocabulary,
-        hidden_size=asked.width,
-        num_hidden_layers=asked.layers,
-        num_attention_heads=asked.heads,
-        intermediate_size=4 * asked.width,
-        max_position_embeddings=found.length,
-        hidden_dropout_prob=asked.dropout,
-        attention_probs_dropout_prob=asked.dropout,
-        num_labels=found.classes,
+        vocab_size=data.vocabulary,
+        hidden_size=config.width,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        intermediate_size=4 * config.width,
+        max_position_embeddings=data.length,
+        hidden_dropout_prob=config.dropout,
+        attention_probs_dropout_prob=config.dropout,
+        num_labels=data.classes,
         pad_token_id=PADDING,
     )
     settings = TrainingArguments(
@@ -73,7 +74,7 @@ def turn_of(job: Job) -> Callable[[], float]:
         use_cpu=True,
         per_device_train_batch_size=job.data.global_batch,
         dataloader_drop_last=True,
-        max_steps=job.total_steps(len(found.train)),
+        max_steps=job.total_steps(len(data.train)),
         learning_rate=optimizer.lr,
         weight_decay=optimizer.weight_decay,
         max_grad_norm=optimizer.clip_norm,
@@ -85,15 +86,15 @@ def turn_of(job: Job) -> Callable[[], float]:
         seed=job.seed,
     )
 
-    def turn() -> float:
+    def run_round() -> float:
         model = BertForSequenceClassification(shape)
-        model.load_state_dict(models.build(job, found).state_dict())
+        model.load_state_dict(model_of(job, data).state_dict())
         clock = Clock()
         Trainer(model=model, args=settings, train_dataset=documents, callbacks=[clock]).train()
         return clock.ended - clock.began
 
-    return turn
+    return run_round
 
 
 if __name__ == "__main__":
-    serve(turn_of, "transformers", "accelerate", "torch")
+    serve(runner_of, "transformers", "accelerate", "torch")

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from training import strict
+from training.config.data import Cifar10
 from training.data.images import DataError, Images, ImageSet
 
 CLASSES, SIDE = 10, 32
@@ -16,8 +17,9 @@ TRAINING = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 HELD_OUT = "test_batch.bin"
 
 
-def load(folder: Path) -> ImageSet:
+def load(config: Cifar10, seed: int) -> ImageSet:
     """The five training files and the held-out one; raises DataError naming the file and what is wrong with it."""
+    folder = config.path
     if not folder.is_dir():
         raise DataError(
             f"data.path {folder} is no folder; unpack cifar-10-binary.tar.gz and give its cifar-10-batches-bin"
@@ -26,8 +28,8 @@ def load(folder: Path) -> ImageSet:
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     held_out = records(folder / HELD_OUT)
     return ImageSet(
-        train=made(images, labels),
-        held_out=made(*held_out),
+        train=images_of(images, labels),
+        held_out=images_of(*held_out),
         classes=CLASSES,
         mean=tuple(images.mean(axis=(0, 2, 3)).tolist()),
         std=tuple(images.std(axis=(0, 2, 3)).tolist()),
@@ -39,7 +41,7 @@ def records(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         with strict.regular(path, follow=True) as file:
             data = np.fromfile(file, dtype=np.uint8)
-    except strict.NoFile as error:
+    except strict.NotRegularFileError as error:
         raise DataError(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing; unpack cifar-10-binary.tar.gz again") from error
@@ -50,10 +52,10 @@ def records(path: Path) -> tuple[np.ndarray, np.ndarray]:
     labels = table[:, 0]
     if labels.max() >= CLASSES:
         record = int(np.argmax(labels >= CLASSES))
-        told = f"record {record} has label {labels[record]}, and there are {CLASSES} classes"
-        raise DataError(f"{path}: {told}; is it CIFAR-100, or the Python version?")
+        mistake = f"record {record} has label {labels[record]}, and there are {CLASSES} classes"
+        raise DataError(f"{path}: {mistake}; is it CIFAR-100, or the Python version?")
     return table[:, 1:].reshape(-1, 3, SIDE, SIDE), labels
 
 
-def made(images: np.ndarray, labels: np.ndarray) -> Images:
+def images_of(images: np.ndarray, labels: np.ndarray) -> Images:
     return Images(images=torch.from_numpy(images), labels=torch.from_numpy(labels.astype(np.int64)))

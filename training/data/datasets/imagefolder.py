@@ -1,127 +1,40 @@
-"""JPEG and PNG files in class folders, decoded by threads as they are asked for, at the size that is needed."""
+"""Image files in class folders, as ImageNet is laid out; a decoder reads them as they are needed."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import torch
-from PIL import Image
-from torch import Tensor
 
-from training import strict
 from training.config.data import ImageFolder
+from training.data.decoders import dali, pillow
 from training.data.images import DataError, ImageSet
-from training.data.sampler import Indices
-from training.data.transforms.augment import CROP, Draw
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
-FORMATS = ("JPEG", "PNG")  # whatever a file is called: Pillow has Ghostscript run what begins as PostScript does
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # of ImageNet's pixels, as torchvision's weights expect
-MIDDLE = 224 / 256  # share of the shorter side that evaluation sees
-LEAST_AREA, LEAST_RATIO = 0.08, 3 / 4  # of a random crop (Szegedy et al. 2015); the ratio goes up to 4/3
-UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # what Pillow raises for broken files
-Box = tuple[float, float, float, float]  # left, top, right, bottom
-Crop = npt.NDArray[np.float64] | None  # four random numbers, or None for the middle of the picture
-T = TypeVar("T")
 
 
-@dataclass
-class Passed:
-    """Files that could not be read: named once, counted, and an error from a limit on."""
-
-    limit: int
-    paths: set[Path] = field(default_factory=set)
-
-    def note(self, path: Path, why: Exception) -> None:
-        if path in self.paths:
-            return
-        self.paths.add(path)
-        told = f"{path} cannot be read ({str(why).splitlines()[0]})"
-        if len(self.paths) > self.limit:
-            count = f"{len(self.paths)} unreadable images, data.unreadable allows {self.limit}"
-            raise DataError(f"{told}: {count}; mend or remove it, or set data.unreadable higher")
-        print(f"{told}: passed over, {len(self.paths)} of at most {self.limit}", file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Files:
-    """Image files and their labels; a training image is a random part of the picture, a held-out one its middle."""
-
-    paths: list[Path]
-    labels: npt.NDArray[np.int64]
-    side: int
-    passed: Passed
-    pool: ThreadPoolExecutor
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return 3, self.side, self.side
-
-    def only(self, places: Indices) -> Files:
-        return replace(self, paths=[self.paths[place] for place in places], labels=self.labels[places])
-
-    def to(self, device: torch.device) -> Files:
-        return self
-
-    def at(self, indices: Indices, draw: Draw | None) -> tuple[Tensor, Tensor]:
-        crops: list[Crop] = [None] * len(indices)
-        if draw is not None:
-            crops = [*crops_of(draw.bits(CROP, indices))]
-        images, places = self.read(indices.tolist(), crops)
-        return images.permute(0, 3, 1, 2), torch.from_numpy(self.labels[places])
-
-    def read(self, places: list[int], crops: list[Crop]) -> tuple[Tensor, list[int]]:
-        """The pixels of these files [files, side, side, 3]; and which files they are of in the end."""
-
-        def one(place: int, crop: Crop) -> tuple[npt.NDArray[np.uint8], int]:
-            return self.readable(place, partial(pixels, side=self.side, crop=crop))
-
-        read = [*self.pool.map(one, places, crops)]
-        return torch.from_numpy(np.stack([pixels for pixels, _ in read])), [place for _, place in read]
-
-    def readable(self, place: int, read: Callable[[Path], T]) -> tuple[T, int]:
-        """What is read of a file, or of the next one that can be read; and which that was."""
-        for path_at in range(place, place + len(self)):
-            path = self.paths[path_at % len(self)]
-            try:
-                return read(path), path_at % len(self)
-            except UNREADABLE as error:
-                self.passed.note(path, error)
-        raise DataError(f"no image under {self.paths[0].parents[1]} can be read")
-
-
-def load(wanted: ImageFolder) -> ImageSet:
+def load(config: ImageFolder, seed: int) -> ImageSet:
     """`path`/train and `path`/val; raises DataError for a folder that is missing, empty or of other classes, and for a
     decoder that is not installed."""
-    decoded = Files
-    if wanted.decoder == "dali":
-        from training.data.decoders import dali
-
+    decoded = pillow.Files
+    if config.decoder == "dali":
         dali.require()
         decoded = dali.DaliFiles
-    passed, pool = Passed(wanted.unreadable), ThreadPoolExecutor(thread_name_prefix="decode")
-    classes = class_names(wanted.path / "train")
-    others = class_names(wanted.path / "val")
+    passed, pool = pillow.Passed(config.unreadable), ThreadPoolExecutor(thread_name_prefix="decode")
+    classes = class_names(config.path / "train")
+    others = class_names(config.path / "val")
     if classes != others:
         differing = ", ".join(sorted({*classes} ^ {*others})[:3])
-        raise DataError(f"{wanted.path}: train and val have different class folders ({differing}); make them the same")
+        raise DataError(f"{config.path}: train and val have different class folders ({differing}); make them the same")
 
-    def part(name: str) -> Files:
-        paths = [[*images_in(wanted.path / name / kind)] for kind in classes]
+    def part(name: str) -> pillow.Files:
+        paths = [[*images_in(config.path / name / kind)] for kind in classes]
         labels = np.repeat(np.arange(len(classes)), [len(these) for these in paths])
         flat = [path for these in paths for path in these]
-        return decoded(paths=flat, labels=labels, side=wanted.image_size, passed=passed, pool=pool)
+        return decoded(paths=flat, labels=labels, side=config.image_size, passed=passed, pool=pool)
 
     return ImageSet(train=part("train"), held_out=part("val"), classes=len(classes), mean=MEAN, std=STD)
 
@@ -137,45 +50,7 @@ def class_names(folder: Path) -> list[str]:
 
 def images_in(folder: Path) -> Iterator[Path]:
     """Its image files by name; raises DataError where there is none."""
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    if not found:
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    if not paths:
         raise DataError(f"{folder} is empty: it has no {', '.join(sorted(SUFFIXES))} file; fill it or remove it")
-    yield from found
-
-
-def crops_of(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Four numbers an image, 0 to 1: a crop's area, its ratio and its place along both axes."""
-    return np.stack([(bits >> np.uint64(16 * n)) & np.uint64(0xFFFF) for n in range(4)], axis=-1) / 0xFFFF
-
-
-def pixels(path: Path, side: int, crop: Crop) -> npt.NDArray[np.uint8]:
-    """A part of the picture as [side, side, 3]; a JPEG is decoded at no more than the resolution that needs."""
-    with strict.regular(path, follow=True) as file, Image.open(file, formats=FORMATS) as image:
-        width, height = image.size
-        left, top, right, bottom = seen(width, height, crop)
-        shrink = side / max(1.0, min(right - left, bottom - top))
-        image.draft("RGB", (int(width * shrink), int(height * shrink)))
-        across, down = image.size[0] / width, image.size[1] / height
-        box = (left * across, top * down, right * across, bottom * down)
-        return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR, box=box))
-
-
-def seen(width: int, height: int, crop: Crop) -> Box:
-    """The part of a picture that the model sees."""
-    return middle(width, height) if crop is None else part(width, height, crop)
-
-
-def middle(width: int, height: int) -> Box:
-    side = MIDDLE * min(width, height)
-    left, top = (width - side) / 2, (height - side) / 2
-    return left, top, left + side, top + side
-
-
-def part(width: int, height: int, crop: npt.NDArray[np.float64]) -> Box:
-    """A random part of the picture: of 8 % of its area or more, up to a third wider than high or the reverse."""
-    area, ratio, across, down = crop.tolist()
-    area = width * height * (LEAST_AREA + (1 - LEAST_AREA) * area)
-    ratio = LEAST_RATIO ** (1 - 2 * ratio)
-    wide, high = min(width, (area * ratio) ** 0.5), min(height, (area / ratio) ** 0.5)
-    left, top = across * (width - wide), down * (height - high)
-    return left, top, left + wide, top + high
+    yield from paths

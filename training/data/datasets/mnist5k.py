@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from training.config.data import Mnist5k
 from training.data import cache
 from training.data.images import DataError, Images, ImageSet
 from training.data.sampler import permutation
@@ -19,7 +20,7 @@ HELD_OUT_A_CLASS = 100
 SPLIT_SEED = 5000  # of the data set, not of the job: every job is judged on the same 1,000 images
 
 
-def load() -> ImageSet:
+def load(config: Mnist5k, seed: int) -> ImageSet:
     """4,000 images to train on and 1,000 held out, 100 a class; raises DataError where the package is missing."""
     images, labels = cached(source())
     held_out = np.zeros(len(labels), dtype=bool)

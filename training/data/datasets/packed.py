@@ -1,9 +1,4 @@
-"""Packed data sets: a folder of arrays that are mapped into memory, and a manifest that says what they are.
-
-manifest.json     format, kind, classes, and the size in bytes of every file
-train-0.npy …     images and labels; tokens, labels and, where texts have copies, their families; or tokens alone
-held_out-0.npy …  likewise
-"""
+"""Packed data sets: a folder of arrays that are mapped into memory, see `training.data.packed_format`."""
 
 from __future__ import annotations
 
@@ -18,30 +13,28 @@ import torch
 from training import strict
 from training.config.data import Packed
 from training.data.images import DataError, Images, ImageSet
+from training.data.packed_format import FORMAT, MANIFEST, PARTS
 from training.data.text import Documents, Running, TextSet, TextSource
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-PARTS = ("train", "held_out")
 DIMENSIONS = {"images": (4, 1), "documents": (2, 1, 1), "running": (1,)}  # of the arrays of a part
 MANIFEST_BYTES = 2**16
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
-def load(wanted: Packed) -> ImageSet | TextSet:
+def load(config: Packed, seed: int) -> ImageSet | TextSet:
     """The set of a folder; raises DataError for a file that is missing or cut short, or labels that cannot be.
 
     Tokens are not read here: a set may be far larger than memory, and each batch is looked at as it is drawn.
     """
-    about = manifest(wanted.path)
-    check(wanted.path / MANIFEST, about)
-    train, held_out = ([mapped(wanted.path, name, about["files"]) for name in about[part]] for part in PARTS)
+    about = manifest(config.path)
+    check(config.path / MANIFEST, about)
+    train, held_out = ([mapped(config.path, name, about["files"]) for name in about[part]] for part in PARTS)
     for part, arrays in zip(PARTS, (train, held_out), strict=True):
-        shaped(wanted.path / about[part][0], about["kind"], arrays)
+        shaped(config.path / about[part][0], about["kind"], arrays)
         if about["classes"]:
-            in_range(wanted.path / about[part][1], arrays[1], about["classes"])
+            in_range(config.path / about[part][1], arrays[1], about["classes"])
     if about["kind"] == "running":
-        return of_text(about, wanted.length, (Running(tokens=a[0], length=wanted.length) for a in (train, held_out)))
+        return of_text(about, config.length, (Running(tokens=a[0], length=config.length) for a in (train, held_out)))
     if about["kind"] == "documents":
         documents = (
             Documents(tokens=tokens, labels=labels, families=families[0] if families else None)
@@ -56,8 +49,8 @@ def load(wanted: Packed) -> ImageSet | TextSet:
 def of_text(about: dict[str, Any], length: int, parts: Iterable[TextSource]) -> TextSet:
     """The set of a training and a held-out part; which tokenizer made it, older folders do not tell."""
     train, held_out = parts
-    made = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
-    return TextSet(train=train, held_out=held_out, length=length, **made)
+    fields = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
+    return TextSet(train=train, held_out=held_out, length=length, **fields)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -68,7 +61,7 @@ def manifest(folder: Path) -> dict[str, Any]:
         raise DataError(
             f"{folder} is no packed data set: it has no {MANIFEST}; make one by `python -m training pack`"
         ) from error
-    except (ValueError, strict.NoFile) as error:
+    except (ValueError, strict.NotRegularFileError) as error:
         raise DataError(f"{folder / MANIFEST} is damaged; pack the set again") from error
     if not isinstance(about, dict):
         raise DataError(f"{folder / MANIFEST} is damaged; pack the set again")
@@ -87,7 +80,7 @@ def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
     try:
         with strict.regular(path, follow=True):
             return np.load(path, mmap_mode="c")
-    except (ValueError, EOFError, strict.NoFile) as error:
+    except (ValueError, EOFError, strict.NotRegularFileError) as error:
         raise DataError(f"{path} holds no numbers; pack the set again") from error
 
 
@@ -119,8 +112,8 @@ def scale(value: object) -> bool:
 
 def shaped(path: Path, kind: str, arrays: list[np.ndarray]) -> None:
     """Raises DataError where the arrays of a part are not those of its kind: as many dimensions, as long, numbers."""
-    wanted = DIMENSIONS[kind]
-    right = [a.ndim for a in arrays] == list(wanted[: len(arrays)]) and len(arrays) >= min(2, len(wanted))
+    dimensions = DIMENSIONS[kind]
+    right = [a.ndim for a in arrays] == list(dimensions[: len(arrays)]) and len(arrays) >= min(2, len(dimensions))
     if not right or any(a.dtype.kind not in "iu" or len(a) != len(arrays[0]) for a in arrays):
         raise DataError(f"{path}: its arrays are not those of {kind}; pack the set again")
 

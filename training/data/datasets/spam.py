@@ -1,4 +1,4 @@
-"""SpamAssassin's public e-mails: 4,150 wanted ones (ham) and 1,896 unwanted ones; bodies only.
+"""SpamAssassin's public e-mails: 4,150 of ham and 1,896 of spam; bodies only.
 
 Headers are left out: they tell the collections apart by dates and servers. E-mails whose words are the same lie on one
 side of the split, and of a fold.
@@ -22,21 +22,21 @@ TAG, SPACE = re.compile(r"<[^>]*>"), re.compile(r"\s+")
 CHARACTERS = 4000  # of a body that are looked at
 
 
-def load(wanted: Spam) -> TextSet:
+def load(config: Spam, seed: int) -> TextSet:
     """Four fifths to train on, one held out; the vocabulary is made from the first, or given. Raises DataError."""
     texts, labels, families, held_out = emails()
-    if wanted.tokenizer:
-        tokenizer = tokens.given(wanted.tokenizer)
+    if config.tokenizer:
+        tokenizer = tokens.given(config.tokenizer)
         vocabulary = tokens.vocabulary(tokenizer)
     else:
         training = [text for text, held in zip(texts, held_out, strict=True) if not held]
-        tokenizer, vocabulary = tokens.wordpiece(training, wanted.vocabulary), wanted.vocabulary
+        tokenizer, vocabulary = tokens.wordpiece(training, config.vocabulary), config.vocabulary
     made_by = tokens.sha256(tokenizer)
-    name = cache.named("spam", tokenizers.__version__, made_by, wanted.length, texts)
-    rows = cache.array(name, lambda: tokens.documents(tokenizer, texts, wanted.length))
+    name = cache.named("spam", tokenizers.__version__, made_by, config.length, texts)
+    rows = cache.array(name, lambda: tokens.documents(tokenizer, texts, config.length))
     whole = Documents(tokens=rows, labels=labels, families=families)
     train, judged = (whole.only(which) for which in (~held_out, held_out))
-    about = {"vocabulary": vocabulary, "length": wanted.length, "classes": 2, "tokenizer": made_by}
+    about = {"vocabulary": vocabulary, "length": config.length, "classes": 2, "tokenizer": made_by}
     return TextSet(train=train, held_out=judged, **about)
 
 
@@ -50,7 +50,7 @@ def emails() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
             text = body(content)
             texts.append(text)
             labels.append(int("/spam-" in name))
-            digests.append(hashlib.sha256(words(text)).hexdigest())
+            digests.append(hashlib.sha256(normalized_words(text)).hexdigest())
     _, families = np.unique(np.array(digests, dtype=str), return_inverse=True)
     held_out = np.array([int(digest[:2], 16) % HELD_OUT == 0 for digest in digests])
     return texts, np.array(labels), families, held_out
@@ -62,6 +62,6 @@ def body(content: bytes) -> str:
     return SPACE.sub(" ", html.unescape(TAG.sub(" ", text)))[:CHARACTERS]
 
 
-def words(text: str) -> bytes:
+def normalized_words(text: str) -> bytes:
     """What two copies of one e-mail to different people share: its words without numbers, up to a length."""
     return " ".join(re.findall(r"[a-z]{3,}", text.lower())[:60]).encode()

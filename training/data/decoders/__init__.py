@@ -1,1 +1,1 @@
-"""Decoders of images other than Pillow."""
+"""Decoders of image files: Pillow, NVIDIA DALI."""

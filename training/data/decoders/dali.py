@@ -1,6 +1,6 @@
 """Image files decoded by NVIDIA DALI: on the GPU that trains, or on the CPU.
 
-Files, order, labels and the random part of each picture are those of Pillow (see imagefolder.py), drawn here and not by
+Files, order, labels and the random part of each picture are those of Pillow (see pillow.py), drawn here and not by
 DALI, so nothing of its own has to be saved. The pixels differ a little: DALI cuts whole pixels out of the full picture,
 Pillow cuts between pixels, and out of a JPEG that it decodes at a fraction of its size where that is enough.
 """
@@ -21,7 +21,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from training.data.datasets.imagefolder import UNREADABLE, Crop, Files, seen
+from training.data.decoders.pillow import UNREADABLE, Crop, Files, seen
 from training.data.images import DataError
 
 

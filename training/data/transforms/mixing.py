@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from training.config.data import Augment
-from training.data.sampler import Indices
-from training.data.transforms.augment import MIX, PLACE, SHARE, Draw
+from training.data.transforms.draw import MIX, PLACE, SHARE, Draw, Indices
 
 STEPS = 4096  # of a Beta distribution's table
 
@@ -21,30 +20,30 @@ def mixed(
     others: Tensor,
     targets: Tensor,
     other_targets: Tensor,
-    wanted: Augment,
+    config: Augment,
     draw: Draw,
     indices: Indices,
 ) -> tuple[Tensor, Tensor]:
     """Each image with its partner, and the classes in the same shares; float32 [images, classes]."""
-    cut = np.full(len(indices), bool(wanted.cutmix))
-    if wanted.mixup and wanted.cutmix:
+    cut = np.full(len(indices), bool(config.cutmix))
+    if config.mixup and config.cutmix:
         cut = draw.bits(MIX, indices) >> np.uint64(63) == 1
     uniform = draw.uniform(SHARE, indices)
-    kept = np.where(cut, beta(uniform, wanted.cutmix or 1.0), beta(uniform, wanted.mixup or 1.0)).astype(np.float32)
-    inside = boxes(kept, draw, indices, images.shape[2], images.shape[3])
-    kept = np.where(cut, 1 - inside.mean(axis=(1, 2), dtype=np.float32), kept)
-    weights = np.where(cut[:, None, None], 1 - inside, kept[:, None, None]).astype(np.float32)
+    shares = np.where(cut, beta(uniform, config.cutmix or 1.0), beta(uniform, config.mixup or 1.0)).astype(np.float32)
+    inside = boxes(shares, draw, indices, images.shape[2], images.shape[3])
+    shares = np.where(cut, 1 - inside.mean(axis=(1, 2), dtype=np.float32), shares)
+    weights = np.where(cut[:, None, None], 1 - inside, shares[:, None, None]).astype(np.float32)
     share = torch.from_numpy(weights).to(images.device)[:, None]
-    part = torch.from_numpy(kept).to(images.device)[:, None]
+    part = torch.from_numpy(shares).to(images.device)[:, None]
     return torch.lerp(others.float(), images.float(), share), torch.lerp(other_targets, targets, part)
 
 
 def boxes(
-    kept: npt.NDArray[np.float32], draw: Draw, indices: Indices, height: int, width: int
+    shares: npt.NDArray[np.float32], draw: Draw, indices: Indices, height: int, width: int
 ) -> npt.NDArray[np.bool_]:
-    """True in a box of area 1 - kept about a random middle, cut off at the border: [images, height, width]."""
+    """True in a box of area 1 - shares about a random middle, cut off at the border: [images, height, width]."""
     bits = draw.bits(PLACE, indices)
-    sides = np.sqrt(1 - kept)
+    sides = np.sqrt(1 - shares)
 
     def between(middle: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.bool_]:
         half = (sides * length / 2)[:, None]

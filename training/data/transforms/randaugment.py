@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.data.sampler import Indices
-from training.data.transforms.augment import RANDAUGMENT, Draw, grey, mapped, mean_grey
+from training.data.transforms.affine import mapped
+from training.data.transforms.colour import grey, mean_grey
+from training.data.transforms.draw import RANDAUGMENT, Draw, Indices
 
 # at magnitude 1, as in the paper: degrees of a turn, slant, share of the image's side, factor around 1
 TURN, SLANT, MOVE, FACTOR = 30.0, 0.3, 0.45, 0.9
@@ -20,8 +21,8 @@ Operation = Callable[[Tensor, Tensor], Tensor]
 def operated(images: Tensor, draw: Draw, indices: Indices, count: int, magnitude: float) -> Tensor:
     """`count` operations an image, one after the other. Pixels become float32, 0 to 255."""
     images = images.float()
-    for turn in range(count):
-        bits = draw.bits(RANDAUGMENT + turn, indices)
+    for stream in range(count):
+        bits = draw.bits(RANDAUGMENT + stream, indices)
         chosen = bits % np.uint64(len(OPERATIONS))
         signed = np.where(bits >> np.uint64(63) == 1, magnitude, -magnitude).astype(np.float32)
         for number, operation in enumerate(OPERATIONS):
@@ -38,17 +39,17 @@ def identity(images: Tensor, strength: Tensor) -> Tensor:
 
 def rotate(images: Tensor, strength: Tensor) -> Tensor:
     angle = strength * math.radians(TURN)
-    turns = torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], dim=-1).view(-1, 2, 2)
-    return mapped(images, turns, torch.zeros_like(turns[:, 0]))
+    matrices = torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], dim=-1).view(-1, 2, 2)
+    return mapped(images, matrices, torch.zeros_like(matrices[:, 0]))
 
 
 def shear(axis: int) -> Operation:
     """Slants along the width (0) or the height (1)."""
 
     def operation(images: Tensor, strength: Tensor) -> Tensor:
-        turns = torch.eye(2, device=images.device).repeat(len(images), 1, 1)
-        turns[:, axis, 1 - axis] = strength * SLANT
-        return mapped(images, turns, torch.zeros_like(turns[:, 0]))
+        matrices = torch.eye(2, device=images.device).repeat(len(images), 1, 1)
+        matrices[:, axis, 1 - axis] = strength * SLANT
+        return mapped(images, matrices, torch.zeros_like(matrices[:, 0]))
 
     return operation
 

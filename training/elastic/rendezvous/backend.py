@@ -71,27 +71,27 @@ class SealedState(_BackendRendezvousStateHolder):
         written = None
         if self._dirty:
             sealed = self._sealed(self._state)
-            found = self._ask("compare_set", self._place, self._token, sealed)
-            written = found == sealed
+            current = self._ask("compare_set", self._place, self._token, sealed)
+            written = current == sealed
         elif time.monotonic() < self._last_sync_time + self._cache_duration:
             return None
         else:
-            found = self._ask("get", self._place)
-        state = self._opened(found)
+            current = self._ask("get", self._place)
+        state = self._opened(current)
         if state.round < self._round:
             raise RendezvousStateError(f"round {state.round} came after round {self._round}")
         self._round = state.round
-        self._state, self._token, self._dirty = state, found, False
+        self._state, self._token, self._dirty = state, current, False
         self._last_sync_time = time.monotonic()
         self._sanitize()
         return written
 
     def _ask(self, operation: str, *arguments: str) -> str:
         try:
-            found: bytes = getattr(self._store, operation)(*arguments)
+            answer: bytes = getattr(self._store, operation)(*arguments)
         except (ValueError, RuntimeError, TimeoutError) as error:
             raise RendezvousConnectionError("the rendezvous store does not answer any more") from error
-        return found.decode(errors="replace")
+        return answer.decode(errors="replace")
 
     def _sealed(self, state: _RendezvousState) -> str:
         text = json.dumps(to_json(state))

@@ -22,7 +22,7 @@ Onward = Callable[[bytes], Awaitable[socket.socket]]
 WAITING = 256  # connections that are not admitted yet; one more, and the oldest goes
 BLOCK_BYTES = 65536
 ESTABLISHED = "01"  # of include/net/tcp_states.h
-MAPPED = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in (bytes(4), bytes(4), b"\0\0\xff\xff"))
+MAPPED = "".join(f"{int.from_bytes(part, sys.byteorder):08X}" for part in (bytes(4), bytes(4), b"\0\0\xff\xff"))
 
 
 class Door:
@@ -97,13 +97,13 @@ class Door:
 
 async def joined(one: socket.socket, other: socket.socket) -> None:
     """Carries bytes both ways; returns when either end has closed."""
-    ways = [asyncio.ensure_future(carry(*way)) for way in ((one, other), (other, one))]
+    directions = [asyncio.ensure_future(carry(*direction)) for direction in ((one, other), (other, one))]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for direction in directions:
+            direction.cancel()
+        await asyncio.gather(*directions, return_exceptions=True)
 
 
 async def carry(source: socket.socket, sink: socket.socket) -> None:

@@ -22,36 +22,36 @@ HEX = 64  # of a nonce, and of a proof
 SECONDS = 5  # for a whole handshake
 
 
-class Refused(OSError):
+class HandshakeError(OSError):
     """The other end has not shown that it has the key."""
 
 
 async def admit(connection: socket.socket, key: bytes) -> None:
-    """The store's end. Raises Refused, TimeoutError, and OSError where the other end goes."""
+    """The store's end. Raises HandshakeError, TimeoutError, and OSError where the other end goes."""
     async with asyncio.timeout(SECONDS):
         loop, ours = asyncio.get_running_loop(), nonce()
         await loop.sock_sendall(connection, HELLO + ours + b"\n")
         theirs, _, claim = (await exactly(connection, 2 * HEX + 2)).rstrip(b"\n").partition(b" ")
         if not hmac.compare_digest(claim, proof(key, b"launcher", ours, theirs)):
-            raise Refused("has another key, or none")
+            raise HandshakeError("has another key, or none")
         await loop.sock_sendall(connection, proof(key, b"store", ours, theirs) + b"\n")
 
 
 async def join(connection: socket.socket, key: bytes) -> None:
-    """The launcher's end. Raises Refused, TimeoutError, and OSError where the other end goes."""
+    """The launcher's end. Raises HandshakeError, TimeoutError, and OSError where the other end goes."""
     async with asyncio.timeout(SECONDS):
         loop, ours = asyncio.get_running_loop(), nonce()
         hello = await exactly(connection, len(HELLO) + HEX + 1)
         if not hello.startswith(HELLO):
-            raise Refused("is no store of this version of gpufleet")
+            raise HandshakeError("is no store of this version of gpufleet")
         theirs = hello.removeprefix(HELLO).rstrip(b"\n")
         await loop.sock_sendall(connection, ours + b" " + proof(key, b"launcher", theirs, ours) + b"\n")
         try:
             claim = await exactly(connection, HEX + 1)
         except ConnectionError as error:
-            raise Refused("has another key than this launcher") from error
+            raise HandshakeError("has another key than this launcher") from error
         if not hmac.compare_digest(claim.rstrip(b"\n"), proof(key, b"store", theirs, ours)):
-            raise Refused("has another key than this launcher")
+            raise HandshakeError("has another key than this launcher")
 
 
 def nonce() -> bytes:
@@ -64,10 +64,10 @@ def proof(key: bytes, role: bytes, of_store: bytes, of_launcher: bytes) -> bytes
 
 async def exactly(connection: socket.socket, count: int) -> bytes:
     """So many bytes; raises ConnectionError where the other end closes before."""
-    found = b""
-    while len(found) < count:
-        block = await asyncio.get_running_loop().sock_recv(connection, count - len(found))
+    received = b""
+    while len(received) < count:
+        block = await asyncio.get_running_loop().sock_recv(connection, count - len(received))
         if not block:
             raise ConnectionResetError("closed during the handshake")
-        found += block
-    return found
+        received += block
+    return received

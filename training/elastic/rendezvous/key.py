@@ -10,15 +10,15 @@ import os
 import secrets
 from pathlib import Path
 
-from training.elastic.exit_codes import EXIT_BAD_JOB, Ended
-from training.secret import MOST, NoSecret, checked, key_in
+from training.elastic.exit_codes import EXIT_BAD_JOB, LaunchExitError
+from training.secret import MOST, KeyFileError, checked, key_in
 
 VARIABLE = "GPUFLEET_STORE_KEY"
 STDIN = 0
 
 
 def store_key(source: str | None, *, make: bool) -> bytes:
-    """The key to serve a store with (`make`: a file that is missing is made), or to join one. Raises `Ended`."""
+    """The key to serve a store with (`make`: a missing file is created) or to join one. Raises `LaunchExitError`."""
     variable = os.environ.pop(VARIABLE, "")  # the ranks, which inherit the environment, have no use for it
     file = Path(source) if source else default_file()
     try:
@@ -31,11 +31,13 @@ def store_key(source: str | None, *, make: bool) -> bytes:
         return key_in(file)
     except FileNotFoundError as error:
         remedy = f"copy it from where the store runs, with `chmod 600`, or set --store-key or {VARIABLE}"
-        raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {file} does not exist; {remedy}") from error
-    except NoSecret as error:
-        raise Ended(EXIT_BAD_JOB, f"no key for the rendezvous store: {error}") from error
+        raise LaunchExitError(
+            EXIT_BAD_JOB, f"no key for the rendezvous store: {file} does not exist; {remedy}"
+        ) from error
+    except KeyFileError as error:
+        raise LaunchExitError(EXIT_BAD_JOB, f"no key for the rendezvous store: {error}") from error
     except OSError as error:
-        raise Ended(EXIT_BAD_JOB, f"cannot use the store's key in {file}: {error.strerror}") from error
+        raise LaunchExitError(EXIT_BAD_JOB, f"cannot use the store's key in {file}: {error.strerror}") from error
 
 
 def new_key() -> str:
@@ -57,8 +59,8 @@ def _make(file: Path) -> None:
     aside = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     try:
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as made:
-            made.write(new_key() + "\n")
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(new_key() + "\n")
         os.link(aside, file)
     except FileExistsError:  # another store of this login was faster
         return

@@ -14,10 +14,10 @@ import time
 from functools import partial
 from types import FrameType
 
-from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_FAILED, Ended
+from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_FAILED, LaunchExitError
 from training.elastic.node import Endpoint
 from training.elastic.rendezvous.door import Door, same_login
-from training.elastic.rendezvous.handshake import Refused, admit, join
+from training.elastic.rendezvous.handshake import HandshakeError, admit, join
 from training.elastic.rendezvous.hidden_store import FRONT, HiddenStore
 from training.elastic.rendezvous.key import store_key
 
@@ -31,8 +31,8 @@ def guarded(store: HiddenStore, address: str, port: int, key: bytes) -> Door:
 
 
 def way_to(store: Endpoint, key: bytes) -> Door:
-    """A door on loopback to a store elsewhere, for the processes of this login. Raises `Ended` where the store does not
-    answer, or has another key."""
+    """A door on loopback to a store elsewhere, for the processes of this user. Raises `LaunchExitError` where the store
+    does not answer, or has another key."""
     asyncio.run(_answers(store, key))
 
     async def onward(first: bytes) -> socket.socket:
@@ -49,24 +49,24 @@ async def _answers(store: Endpoint, key: bytes) -> None:
         try:
             (await _dial(store, key)).close()
             return
-        except Refused as error:
-            raise Ended(EXIT_FAILED, f"the rendezvous store at {store} {error}") from error
+        except HandshakeError as error:
+            raise LaunchExitError(EXIT_FAILED, f"the rendezvous store at {store} {error}") from error
         except (OSError, TimeoutError) as error:
             if time.monotonic() > until:
                 said = f"no rendezvous store answers at {store} (`python -m training store` serves one)"
-                raise Ended(EXIT_FAILED, said) from error
+                raise LaunchExitError(EXIT_FAILED, said) from error
         await asyncio.sleep(AGAIN_SECONDS)
 
 
 async def _dial(store: Endpoint, key: bytes) -> socket.socket:
     """A connection to the store, after the handshake."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(store.host, store.port, family=socket.AF_INET, type=socket.SOCK_STREAM)
+    addresses = await loop.getaddrinfo(store.host, store.port, family=socket.AF_INET, type=socket.SOCK_STREAM)
     connection = socket.socket()
     try:
         connection.setblocking(False)
         async with asyncio.timeout(ANSWER_SECONDS):
-            await loop.sock_connect(connection, found[0][4])
+            await loop.sock_connect(connection, addresses[0][4])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await join(connection, key)
     except BaseException:  # a cancelled task too leaves no socket open
@@ -83,7 +83,7 @@ def serve(address: str, port: int, key_source: str | None) -> int:
     try:
         door = guarded(HiddenStore(), address, port, key)
     except OSError as error:
-        raise Ended(EXIT_BAD_JOB, f"cannot listen on {address}:{port}: {error.strerror}") from error
+        raise LaunchExitError(EXIT_BAD_JOB, f"cannot listen on {address}:{port}: {error.strerror}") from error
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     print(json.dumps({"address": address, "port": door.port}), flush=True)
