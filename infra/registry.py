@@ -28,6 +28,7 @@ class Cloud:
     resources: (plan, root) -> the handover as an Output of plain JSON.
     checks: modules of rules on its plans, in the order of their findings.
     policy: modules of rules on its rendered resources.
+    policy_tables: what the rules for every cloud are about there, an infra.policy.tables.Tables; empty for nothing.
     picture: (plan) -> infra.graph.picture.scene.Scene; empty for what every plan says.
     """
 
@@ -36,6 +37,7 @@ class Cloud:
     resources: str
     checks: tuple[str, ...]
     policy: tuple[str, ...] = ()
+    policy_tables: str = ""
     picture: str = ""
 
 

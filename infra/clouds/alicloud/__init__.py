@@ -11,5 +11,6 @@ CLOUD = Cloud(
         *(f"infra.checks.{name}" for name in ("drivers", "load", "prices")),
     ),
     policy=tuple(f"infra.clouds.alicloud.policy.{name}" for name in ("keeping", "network", "nodes", "rights")),
+    policy_tables="infra.clouds.alicloud.policy.tables:TABLES",
     picture="infra.clouds.alicloud.picture:scene",
 )

@@ -18,7 +18,7 @@ from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import ERDMA as ERDMA_CARDS
 from infra.clouds.kubernetes.plan.pods import pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
-from infra.clouds.kubernetes.spec import Components
+from infra.clouds.kubernetes.spec.cluster import Components
 
 SERVICES = "172.21.0.0/20"  # ACK's own proposal
 BORN = (

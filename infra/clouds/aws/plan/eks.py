@@ -22,7 +22,7 @@ from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import EFA, SPOT_SECONDS, pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
-from infra.clouds.kubernetes.spec import Components
+from infra.clouds.kubernetes.spec.cluster import Components
 from infra.plan.cloud_model import BucketPlan
 from infra.plan.iam import Resource, Statement
 

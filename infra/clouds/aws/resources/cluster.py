@@ -16,7 +16,7 @@ from infra.clouds.aws.resources.budget import Budget, BudgetArgs
 from infra.clouds.aws.resources.bundle import Bundle, BundleArgs
 from infra.clouds.aws.resources.eks import Kubernetes, KubernetesArgs
 from infra.clouds.aws.resources.events import Events, EventsArgs
-from infra.clouds.aws.resources.identity import Identity, IdentityArgs
+from infra.clouds.aws.resources.iam.identity import Identity, IdentityArgs
 from infra.clouds.aws.resources.network.access import Access, AccessArgs
 from infra.clouds.aws.resources.network.endpoints import Endpoints, EndpointsArgs
 from infra.clouds.aws.resources.network.flow_log import FlowLog, FlowLogArgs

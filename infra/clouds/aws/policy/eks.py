@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from infra.clouds.aws.policy.types import EKS_ADDON, EKS_CLUSTER, EKS_NODES, LAUNCH_TEMPLATE
 from infra.plan.firewall import SSH_PORT
-from infra.policy.openings import network_of, too_wide
+from infra.policy.networks import network_of, too_wide
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import EKS_ADDON, EKS_CLUSTER, EKS_NODES, document, false, items, mapping, true
+from infra.policy.wire import document, false, items, mapping, number, true
 
 NETWORK_PLUGIN = "vpc-cni"
 
@@ -70,3 +71,25 @@ def eks_enforces_network_policies(stack: Stack) -> Iterator[tuple[Resource, str,
             yield cluster, "", f"needs the add-on {NETWORK_PLUGIN}, told to enforce network policies"
         elif not true(document(plugin.inputs.get("configurationValues")).get("enableNetworkPolicy")):
             yield plugin, "configurationValues", 'must set `enableNetworkPolicy` to "true": pods would reach everything'
+
+
+@stack_rule("kubernetes-node-metadata")
+def kubernetes_node_metadata(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
+    """A token for metadata ends at a node of Kubernetes: one hop further on, every pod could take on the node's role.
+
+    Source: EKS Best Practices, "Restrict access to the instance profile assigned to the worker node".
+    """
+    for nodes in stack.of(EKS_NODES):
+        templates = list(stack.made_of(nodes, "launchTemplate", LAUNCH_TEMPLATE))
+        if nodes.inputs.get("launchTemplate") and not templates:
+            yield nodes, "launchTemplate", "must be one of this stack: how far its metadata reaches is not known"
+        for template in templates:
+            options = mapping(template.inputs.get("metadataOptions"))
+            if options.get("httpEndpoint") == "disabled":
+                continue
+            hops = number(options.get("httpPutResponseHopLimit"))
+            if hops != 1:
+                place = "metadataOptions.httpPutResponseHopLimit"
+                yield template, place, f"must be 1, not {hops}: pods of these nodes could take on the node's role"
+            if options.get("httpProtocolIpv6") not in (None, "disabled"):
+                yield template, "metadataOptions.httpProtocolIpv6", "must be `disabled`: fd00:ec2::254 is a second way"

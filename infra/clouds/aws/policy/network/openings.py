@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import Any
 
-from infra.plan.firewall import WIDEST_PREFIX
+from infra.policy.networks import ALL_PORTS, Network, network_of
 from infra.policy.rule import Resource
 from infra.policy.wire import items, nested, number, true
 
@@ -31,11 +30,6 @@ CIDR_KEYS = ("cidrBlocks", "ipv6CidrBlocks", "cidrIpv4", "cidrIpv6", "cidrBlock"
 PREFIX_LIST_KEYS = ("prefixListIds", "prefixListId")
 PROTOCOL_KEYS = ("protocol", "ipProtocol")
 ACTION_KEYS = ("action", "ruleAction")  # of a network ACL
-
-ALL_PORTS = (0, 65_535)
-GLOBAL_IPV6, WIDEST_GLOBAL_IPV6_PREFIX = IPv6Network("2000::/3"), 16  # no organisation holds more of the internet
-
-Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True)
@@ -66,25 +60,6 @@ def openings(resource: Resource, *, udp: bool = False) -> Iterator[Opening]:
                 yield from _opening(path, inline, udp=udp)
     elif inputs.get("type") != "egress" and not true(inputs.get("egress")):
         yield from _opening("", inputs, udp=udp)
-
-
-def network_of(cidr: Any) -> Network | None:
-    """None for what is no CIDR, an unknown or a secret among it."""
-    try:
-        return ip_network(cidr, strict=False) if isinstance(cidr, str) else None
-    except ValueError:
-        return None
-
-
-def too_wide(networks: list[Network]) -> Iterator[Network]:
-    """The networks, neighbours taken together, that nobody can mean by name."""
-    v4 = collapse_addresses(network for network in networks if isinstance(network, IPv4Network))
-    v6 = collapse_addresses(network for network in networks if isinstance(network, IPv6Network))
-    yield from (network for network in v4 if network.prefixlen < WIDEST_PREFIX)
-    for network in v6:
-        widest = WIDEST_GLOBAL_IPV6_PREFIX if network.subnet_of(GLOBAL_IPV6) else WIDEST_PREFIX
-        if network.prefixlen < widest:
-            yield network
 
 
 def _opening(path: str, inputs: Mapping[str, Any], *, udp: bool) -> Iterator[Opening]:

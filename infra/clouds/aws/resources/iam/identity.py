@@ -9,7 +9,7 @@ from typing import Any
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import iam
 
-from infra.clouds.aws.resources.iam_documents import assumed_by, policy
+from infra.clouds.aws.resources.iam.documents import assumed_by, policy
 from infra.clouds.dependencies import once
 from infra.plan.iam import Resource, Statement
 

@@ -8,18 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.clouds.aws.policy.types import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
+from infra.clouds.tags import ENTRANCE
 from infra.policy.rule import Resource, Violation, rule
-from infra.policy.wire import (
-    INSTANCE,
-    LAUNCH_CONFIGURATION,
-    LAUNCH_TEMPLATE,
-    SPOT_INSTANCE,
-    false,
-    items,
-    mapping,
-    nested,
-    true,
-)
+from infra.policy.wire import false, items, mapping, nested, true
 
 SUBNET = "aws:ec2/subnet:Subnet"
 DEFAULT_SUBNET = "aws:ec2/defaultSubnet:DefaultSubnet"
@@ -27,7 +19,6 @@ ELASTIC_IP = "aws:ec2/eip:Eip"
 ELASTIC_IP_ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 NOTEBOOK = "aws:sagemaker/notebookInstance:NotebookInstance"
 DATABASES = ("aws:rds/instance:Instance", "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance")
-ENTRANCE = "gpufleet:entrance"
 PUBLIC = f"must be false: only the entrance of a stack stands in the internet, with one interface and tagged {ENTRANCE}"
 
 

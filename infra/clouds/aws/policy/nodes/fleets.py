@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from infra.clouds.aws.policy.types import FLEET, GROUP, INSTANCE, LAUNCH_TEMPLATE, SPOT_INSTANCE
 from infra.policy.rule import Resource, Violation, rule
-from infra.policy.wire import FLEET, GROUP, INSTANCE, LAUNCH_TEMPLATE, SPOT_INSTANCE, mapping, nested, number, true
+from infra.policy.wire import mapping, nested, number, true
 
 SPOT_FLEET = "aws:ec2/spotFleetRequest:SpotFleetRequest"
 NO_CAP = "must be set: without a price cap spot costs whatever it costs, up to the on-demand price"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog import UnknownRegion, UnknownType, load
+from infra.clouds.aws.policy.types import EKS_NODES, FLEET, GROUP, INSTANCE, LAUNCH_TEMPLATE
 from infra.policy.rule import Resource, Stack, stack_rule
-from infra.policy.wire import EKS_NODES, FLEET, GROUP, INSTANCE, LAUNCH_TEMPLATE, items, mapping, nested, number
+from infra.policy.wire import items, mapping, nested, number
 
 
 @dataclass(frozen=True)

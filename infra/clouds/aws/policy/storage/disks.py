@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.clouds.aws.policy.types import INSTANCE, KEY, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE
 from infra.policy.rule import Resource, Violation, rule
-from infra.policy.wire import (
-    INSTANCE,
-    KEY,
-    LAUNCH_CONFIGURATION,
-    LAUNCH_TEMPLATE,
-    SPOT_INSTANCE,
-    false,
-    mapping,
-    nested,
-    true,
-)
+from infra.policy.wire import false, mapping, nested, true
 
 ENCRYPTED = (
     "aws:ebs/volume:Volume",

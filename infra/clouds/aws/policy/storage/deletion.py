@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.clouds.aws.policy.buckets import BUCKETS
+from infra.clouds.aws.policy.storage.buckets import BUCKETS
+from infra.clouds.aws.policy.types import BLOCK_PURCHASE, KEY, LUSTRE
+from infra.clouds.tags import REMOVABLE
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import BLOCK_PURCHASE, KEY, LUSTRE, false, mapping, number, true
+from infra.policy.wire import false, mapping, number, true
 
-REMOVABLE = "gpufleet:removable"  # the tag of what the stack file says may go with all that it holds
 VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 SHOWN_BUCKET = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 VOLUME, FILE_SYSTEM = "aws:ebs/volume:Volume", "aws:efs/fileSystem:FileSystem"

@@ -6,16 +6,15 @@ Sources: CIS AWS Foundations Benchmark, "no security groups" and "no Network ACL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network
 
+from infra.clouds.aws.policy.network.openings import ACL_FORMS, GROUP_FORMS, Opening, openings
+from infra.clouds.aws.policy.types import EKS_CLUSTER
 from infra.plan.firewall import SSH_PORT
-from infra.policy.openings import ACL_FORMS, GROUP_FORMS, Network, Opening, network_of, openings, too_wide
+from infra.policy.networks import MOST_IPV4_ADDRESSES, WEB_PORTS, Network, addresses, network_of, too_wide
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import EKS_CLUSTER, false, items, mapping
-
-MOST_IPV4_ADDRESSES = 4 * 2**24  # of all named networks together: four /8
-WEB_PORTS = {80, 443}
+from infra.policy.wire import false, items, mapping
 
 
 @stack_rule("ssh-from-the-world")
@@ -67,11 +66,6 @@ def few_addresses_together(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
         total = addresses(cidr for cidr in cidrs if cidr is not None)
         if total > MOST_IPV4_ADDRESSES and not false(network.get("endpointPublicAccess", True)):
             yield cluster, "vpcConfig.publicAccessCidrs", f"names {total} addresses in all; name your networks"
-
-
-def addresses(networks: Iterable[Network]) -> int:
-    """How many addresses of IPv4 there are in networks, each counted once."""
-    return sum(each.num_addresses for each in collapse_addresses(n for n in networks if isinstance(n, IPv4Network)))
 
 
 def _of_the_web(way: Opening) -> bool:

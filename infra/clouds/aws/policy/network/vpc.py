@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.policy.openings import DEFAULT_GROUP
+from infra.clouds.aws.policy.network.openings import DEFAULT_GROUP
+from infra.clouds.aws.policy.types import VPC
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import VPC, items
+from infra.policy.wire import items
 
 FLOW_LOG = "aws:ec2/flowLog:FlowLog"
 DEFAULTS = ("aws:ec2/defaultVpc:DefaultVpc", "aws:ec2/defaultSubnet:DefaultSubnet")

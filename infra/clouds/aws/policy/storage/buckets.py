@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.clouds.aws.policy.types import BUCKET
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import BUCKET, items, mapping, true
+from infra.policy.wire import items, mapping, true
 
 BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
 POLICY = "aws:s3/bucketPolicy:BucketPolicy"

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from infra.policy.documents import ACTION, Statement, allowing, exact, named, statements, too_wide
-from infra.policy.powers import GRANT_LIMITS, GRANTS, MANAGED, WHICH_RESOURCE, about_everything, reason
+from infra.clouds.aws.policy.identity.powers import POWERS
+from infra.policy.documents import Statement, allowing, exact, too_wide
+from infra.policy.iam import escalations, wildcards
 from infra.policy.rule import Resource, Violation, rule
 from infra.policy.wire import nested
 
@@ -34,7 +35,7 @@ PASS_ROLE = "iam:passrole"
 @rule("wildcard-actions", *IDENTITY_POLICIES)
 def wildcard_actions(resource: Resource) -> Iterator[Violation]:
     """A policy names its actions, and the resources of those that read, write or decide who may."""
-    yield from wildcards("policy", resource.inputs.get("policy"))
+    yield from wildcards("policy", resource.inputs.get("policy"), POWERS)
 
 
 @rule("broad-managed-policy", *ATTACHMENTS)
@@ -46,50 +47,12 @@ def broad_managed_policy(resource: Resource) -> Iterator[Violation]:
 @rule("privilege-escalation", ROLE, *IDENTITY_POLICIES)
 def privilege_escalation(resource: Resource) -> Iterator[Violation]:
     """Nobody may give himself rights: by policies, keys, trust, or a role that a service is handed."""
-    yield from escalations("policy", resource.inputs.get("policy"))
-    for path, inline in nested(resource.inputs, "inlinePolicies"):
-        yield from escalations(f"{path}.policy", inline.get("policy"))
-
-
-def wildcards(path: str, policy: Any) -> Iterator[Violation]:
-    """What a policy allows without naming it."""
-    if statements(policy) is None:
-        yield path, "cannot be read as a policy"
-    for statement in allowing(policy):
-        yield from ((path, message) for message in unnamed_actions(statement))
-        if "notresource" in statement.elements:
-            yield path, "allows all resources but some (NotResource); name those that are meant"
-        yield from ((path, message) for message in everywhere(statement))
-
-
-def unnamed_actions(statement: Statement) -> Iterator[str]:
-    """The actions that stand for more than one or cannot be read, and the word that allows all but some."""
-    for action in statement.actions:
-        if not ACTION.fullmatch(action):
-            yield f"allows {action}; name the actions"
-    if "notaction" in statement.elements:
-        yield "allows all actions but some (NotAction); name the actions"
-
-
-def everywhere(statement: Statement) -> Iterator[str]:
-    """Actions on every resource there is, or of a type, where no condition says which."""
-    wide = [each for each in statement.resources if too_wide(each)]
-    if any(all(map(named, test.values)) for test in statement.tests(*WHICH_RESOURCE)):
-        return
-    for action in statement.actions:
-        if not all(about_everything(action, resource) for resource in wide):
-            why = f", which {reason(action)}" if reason(action) else ""
-            yield f"allows {action} on every resource{why}; name those that are meant"
-
-
-def escalations(path: str, policy: Any) -> Iterator[Violation]:
-    """What a policy allows that makes an administrator of whoever has it."""
-    for statement in allowing(policy):
-        limited = any(all(map(exact, test.values)) for test in statement.tests(*GRANT_LIMITS))
-        for action in statement.actions:
-            if GRANTS.match(action) and not limited:
-                yield path, f"allows {action}, as good as being an administrator; leave it to those who deploy"
-            if action.lower() == PASS_ROLE:
+    own = [("policy", resource.inputs.get("policy"))]
+    inline = ((f"{path}.policy", each.get("policy")) for path, each in nested(resource.inputs, "inlinePolicies"))
+    for path, policy in [*own, *inline]:
+        yield from escalations(path, policy, POWERS)
+        for statement in allowing(policy):
+            if PASS_ROLE in map(str.lower, statement.actions):
                 yield from ((path, message) for message in _passing(statement))
 
 
@@ -108,5 +71,5 @@ def managed(path: str, arn: Any, made_of: Sequence[str]) -> Iterator[Violation]:
         return
     if not text.startswith("arn:"):
         yield path, f"cannot be read: {text}; attach a policy of this stack, or name one by its ARN"
-    elif ":iam::aws:" in text and not MANAGED.match(text.partition(":policy/")[2]):
+    elif ":iam::aws:" in text and not POWERS.managed.match(text.partition(":policy/")[2]):
         yield path, f"{arn} allows far more than a node needs; name the actions"

@@ -9,7 +9,7 @@ from infra.checks.drivers import too_old
 from infra.checks.rule import Violation, rule
 from infra.clouds.kubernetes.plan.charts import unknown_values
 from infra.clouds.kubernetes.plan.model import KubernetesPlan
-from infra.clouds.kubernetes.spec import KubernetesSpec
+from infra.clouds.kubernetes.spec.cluster import KubernetesSpec
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -11,10 +11,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from infra.clouds.aws.policy.iam import IDENTITY_POLICIES, ROLE, managed, unnamed_actions, wildcards
-from infra.policy.documents import Statement, account_of, allowing, exact, plain, statements, too_wide
+from infra.clouds.aws.policy.identity.iam import IDENTITY_POLICIES, ROLE, managed
+from infra.clouds.aws.policy.identity.powers import POWERS
+from infra.clouds.aws.policy.types import KEY
+from infra.policy.documents import Statement, account_of, allowing, exact, statements, too_wide
+from infra.policy.iam import unnamed_actions, wildcards
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.wire import KEY, items, nested
+from infra.policy.trust import any_subject, foreigners, own_accounts
+from infra.policy.wire import items, nested
 
 KEY_POLICY = "aws:kms/keyPolicy:KeyPolicy"
 RESOURCE_POLICIES = (
@@ -40,6 +44,7 @@ TRUST = "assumeRolePolicy"
 ACCOUNT_KEYS = r"aws:(source|principal)account|kms:calleraccount"
 ARN_KEYS = r"aws:(source|principal)arn|kms:encryptioncontext:aws:logs:arn"
 ORGANISATION_KEYS = r"aws:(source|principal)org(id|paths)"
+ENOUGH = ("sts:externalid", ORGANISATION_KEYS)
 NETWORK_KEYS = r"aws:sourcevpce?"
 SOURCE_KEYS = (r"aws:source(account|arn|orgid|orgpaths)", r"kms:encryptioncontext:aws:logs:arn")
 ANYBODYS = "lets {} in for anybody; name the account (aws:SourceAccount) or the source's ARN (aws:SourceArn)"
@@ -48,14 +53,13 @@ SUBJECT, AUDIENCE = r".+:sub", r".+:aud"
 # role is passed within it (IAM User Guide, "Grant permissions to pass a role"), and its guide names no source key; EKS
 # Pod Identity sends tags of the pod (EKS User Guide, "Create IAM role with trust policy required by EKS Pod Identity").
 SENDS_NO_SOURCE = frozenset({"ec2.amazonaws.com", "ec2.amazonaws.com.cn", "pods.eks.amazonaws.com"})
-MEANING = re.compile(r"[A-Za-z0-9]{3}")
 
 
 @rule("wildcard-role", ROLE)
 def wildcard_role(resource: Resource) -> Iterator[Violation]:
     """A role names who may take it, and what it may do."""
     for path, inline in nested(resource.inputs, "inlinePolicies"):
-        yield from wildcards(f"{path}.policy", inline.get("policy"))
+        yield from wildcards(f"{path}.policy", inline.get("policy"), POWERS)
     for i, arn in enumerate(items(resource.inputs.get("managedPolicyArns"))):
         yield from managed(f"managedPolicyArns[{i}]", arn, resource.references.get("managedPolicyArns", ()))
     yield from everybody(TRUST, resource.inputs.get(TRUST))
@@ -102,7 +106,7 @@ def foreign_account(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
     own = own_accounts(stack)
     for role in stack.of(ROLE):
         for statement in allowing(role.inputs.get(TRUST)):
-            for account in foreigners(statement, "AWS", own):
+            for account in foreigners(statement, "AWS", own, enough=ENOUGH, callers=(ACCOUNT_KEYS, ARN_KEYS)):
                 yield role, TRUST, f"lets account {account} in; require sts:ExternalId, or name the organisation"
 
 
@@ -119,27 +123,6 @@ def everybody(path: str, policy: Any) -> Iterator[Violation]:
             yield from ((path, message) for message in unnamed_actions(statement))
 
 
-def any_subject(statement: Statement, subject: str, audience: str) -> Iterator[str]:
-    """Whether more than one repository, namespace or project is let in. subject, audience: patterns of their keys."""
-    if not any(all(map(names_a_subject, test.values)) for test in statement.tests(subject)):
-        yield "allows whoever its identity provider knows; name the subject (a condition on `:sub`)"
-    if not any(all(map(exact, test.values)) for test in statement.tests(audience)):
-        yield "allows tokens that were made for others; name the audience (a condition on `:aud`)"
-
-
-def names_a_subject(subject: str) -> bool:
-    """Whether a subject is of one repository and one kind of run, of one namespace, or of one project."""
-    text = plain(subject)
-    if exact(subject):
-        return True
-    if text.startswith("repo:"):
-        run = re.fullmatch(r"repo:[^/:*?]+/[^/:*?]+:(.+)", text)
-        return run is not None and MEANING.search(run[1]) is not None
-    if text.startswith("system:"):
-        return re.match(r"system:serviceaccount:[^:*?]+:", text) is not None
-    return re.match(r"[^:*?]+:[^:*?]{3,}:", text) is not None
-
-
 def narrowed(statement: Statement, *keys: str) -> bool:
     """Whether a condition names accounts, organisations, networks or callers, and nothing wild in their place.
 
@@ -147,24 +130,6 @@ def narrowed(statement: Statement, *keys: str) -> bool:
     """
     counting = keys or (ACCOUNT_KEYS, ARN_KEYS, ORGANISATION_KEYS, NETWORK_KEYS)
     return any(all(_names_somebody(test.key, value) for value in test.values) for test in statement.tests(*counting))
-
-
-def foreigners(statement: Statement, kind: str, own: set[str]) -> Iterator[str]:
-    """Accounts that are let in, whose numbers stand there and are none of the stack's own."""
-    if any(all(map(exact, test.values)) for test in statement.tests("sts:externalid", ORGANISATION_KEYS)):
-        return
-    named = statement.principals(kind)
-    if statement.lets_in_anybody:
-        named += [value for test in statement.tests(ACCOUNT_KEYS, ARN_KEYS) for value in test.values]
-    for account in dict.fromkeys(map(account_of, named)):
-        if account is not None and account.isdecimal() and account not in own:
-            yield account
-
-
-def own_accounts(stack: Stack) -> set[str]:
-    """The account that the engine knows the stack's resources by; none in a plan, which writes it by reference."""
-    names = (str(resource.inputs.get(key, "")) for resource in stack.resources for key in ("arn", "ownerId"))
-    return {account for text in names if (account := account_of(text)) is not None}
 
 
 def _names_somebody(key: str, value: str) -> bool:
@@ -192,6 +157,6 @@ def _policies(resource: Resource) -> Iterator[tuple[str, Any]]:
 
 def _only_an_account(statement: Statement) -> bool:
     """All of the principals are accounts as a whole."""
-    named = statement.principals("AWS")
+    named = statement.accounts("AWS")
     others = [*statement.principals("Service"), *statement.principals("Federated")]
     return bool(named) and not others and all(account_of(each) == each or each.endswith(":root") for each in named)
