@@ -29,6 +29,7 @@ class Cloud:
     checks: modules of rules on its plans, in the order of their findings.
     policy: modules of rules on its rendered resources.
     policy_tables: what the rules for every cloud are about there, an infra.policy.tables.Tables; empty for nothing.
+    summary: of a plan -> a subclass of infra.plan.summary.Summary.
     picture: (plan) -> infra.graph.picture.scene.Scene; empty for what every plan says.
     """
 
@@ -38,6 +39,7 @@ class Cloud:
     checks: tuple[str, ...]
     policy: tuple[str, ...] = ()
     policy_tables: str = ""
+    summary: str = "infra.plan.summary:Summary"
     picture: str = ""
 
 

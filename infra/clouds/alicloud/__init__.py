@@ -13,4 +13,5 @@ CLOUD = Cloud(
     policy=tuple(f"infra.clouds.alicloud.policy.{name}" for name in ("keeping", "network", "nodes", "rights")),
     policy_tables="infra.clouds.alicloud.policy.tables:TABLES",
     picture="infra.clouds.alicloud.picture:scene",
+    summary="infra.clouds.alicloud.plan.summary:AlicloudSummary",
 )

@@ -37,6 +37,7 @@ def _group(plan: AlicloudPlan, group: AlicloudGroupPlan, zones: tuple[int, int])
         most=group.most,
         gpus=group.gpus_per_node,
         cards=tuple("efa" for _ in group.eris) or ("interface",),  # an ERI carries IP traffic too, as that kind does
+        kinds={"interface": "IP interface", "efa": "eRDMA with IP"},
     )
     whole = card(plan, group, [line for line in lines if line])
     return replace(whole, size=f"{summary.count(group)} × {group.type}", machines=machines, zones=zones)

@@ -22,4 +22,5 @@ CLOUD = Cloud(
     ),
     policy_tables="infra.clouds.aws.policy.tables:TABLES",
     picture="infra.clouds.aws.picture:scene",
+    summary="infra.clouds.aws.plan.summary:AwsSummary",
 )

@@ -12,6 +12,8 @@ from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, LustrePlan
 from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 from infra.plan.cloud_model import BucketPlan
 
+INTERFACES = {"interface": "IP interface", "efa-only": "EFA only", "efa": "EFA with IP"}
+
 
 def scene(plan: AwsPlan) -> Scene:
     return of_zones(plan, plan.network.subnets, partial(_cards, plan), _entrances(plan), _outside(plan))
@@ -51,6 +53,7 @@ def _group(plan: AwsPlan, group: AwsGroupPlan, zones: tuple[int, int]) -> Card:
         most=group.most,
         gpus=group.gpus_per_node,
         cards=tuple(interface.interface_type for interface in group.interfaces),
+        kinds=INTERFACES,
     )
     whole = card(plan, group, [line for line in lines if line])
     paid = {"right": "paid up front"} if isinstance(group.market, CapacityBlock) else {}

@@ -8,4 +8,5 @@ CLOUD = Cloud(
     resources="infra.clouds.kubernetes.resources.cluster:declare",
     checks=("infra.clouds.kubernetes.checks.tenant",),
     policy=("infra.clouds.kubernetes.policy.pods",),
+    summary="infra.clouds.kubernetes.plan.summary:KubernetesSummary",
 )

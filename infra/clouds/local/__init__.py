@@ -7,4 +7,5 @@ CLOUD = Cloud(
     plan="infra.clouds.local.plan:decide",
     resources="infra.clouds.local.resources:declare",
     checks=("infra.clouds.local.checks",),
+    summary="infra.clouds.local.summary:LocalSummary",
 )
