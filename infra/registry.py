@@ -30,6 +30,8 @@ class Cloud:
     policy: modules of rules on its rendered resources.
     policy_tables: what the rules for every cloud are about there, an infra.policy.tables.Tables; empty for nothing.
     summary: of a plan -> a subclass of infra.plan.summary.Summary.
+    invokes: what a rendered plan says in place of answers of the cloud: by a Pulumi function's token, (args) -> result.
+    replacement: inputs whose change replaces a resource, by its type.
     picture: (plan) -> infra.graph.picture.scene.Scene; empty for what every plan says.
     """
 
@@ -40,6 +42,8 @@ class Cloud:
     policy: tuple[str, ...] = ()
     policy_tables: str = ""
     summary: str = "infra.plan.summary:Summary"
+    invokes: str = ""
+    replacement: str = ""
     picture: str = ""
 
 

@@ -33,7 +33,7 @@ def gpu_has_locked_drivers(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
             continue
         try:
             row = drivers.load().of(gpu, DISTRIBUTION)
-        except drivers.NoTuple as lack:
+        except drivers.NoTupleError as lack:
             yield path, str(lack)
         else:
             found = compatibility.faults(row, gpu, DISTRIBUTION, drivers.load().fabric(group.fabric))

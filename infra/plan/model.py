@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from infra.plan.chart import ChartPlan
 from infra.plan.commands import CommandPlan, mounts
-from infra.plan.volumes import Scratch
+from infra.plan.disks import Scratch
 
 PLAYBOOK = ("up, on every node", "ansible-playbook", "playbooks/gpu_node.yml")
 HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.catalog import Price, UnknownRegion, load
+from infra.catalog import Price, UnknownRegionError, load
 from infra.plan.cloud_model import CloudGroupPlan
 from infra.plan.model import Cost, CostItem
 
@@ -26,7 +26,7 @@ def on_demand(type_name: str, region: str) -> Price | None:
     """None where the tables have no price of the type, or none of the region at all."""
     try:
         return load().price(type_name, region)
-    except UnknownRegion:
+    except UnknownRegionError:
         return None
 
 

@@ -11,8 +11,8 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
+from infra.clouds.aws.plan.volumes import scratch
 from infra.handover import Disks, Storage
-from infra.plan.volumes import scratch
 
 pytestmark = pytest.mark.drill
 

@@ -14,4 +14,5 @@ CLOUD = Cloud(
     policy_tables="infra.clouds.alicloud.policy.tables:TABLES",
     picture="infra.clouds.alicloud.picture:scene",
     summary="infra.clouds.alicloud.plan.summary:AlicloudSummary",
+    invokes="infra.clouds.alicloud.invokes:INVOKES",
 )

@@ -23,4 +23,6 @@ CLOUD = Cloud(
     policy_tables="infra.clouds.aws.policy.tables:TABLES",
     picture="infra.clouds.aws.picture:scene",
     summary="infra.clouds.aws.plan.summary:AwsSummary",
+    invokes="infra.clouds.aws.invokes:INVOKES",
+    replacement="infra.clouds.aws.replacement:REPLACES",
 )

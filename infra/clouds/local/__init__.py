@@ -8,4 +8,5 @@ CLOUD = Cloud(
     resources="infra.clouds.local.resources:declare",
     checks=("infra.clouds.local.checks",),
     summary="infra.clouds.local.summary:LocalSummary",
+    replacement="infra.clouds.local.replacement:REPLACES",
 )

@@ -9,8 +9,8 @@ from typing import Literal
 
 from infra.clouds.machines import spec
 from infra.plan.commands import SSH_CALLERS, CommandPlan, as_root, here
+from infra.plan.disks import RAID_CHUNK_KIB
 from infra.plan.model import PLAYBOOK, AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
-from infra.plan.volumes import RAID_CHUNK_KIB
 
 HEAD = "head"
 

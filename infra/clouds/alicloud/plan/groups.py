@@ -35,8 +35,7 @@ from infra.clouds.alicloud.plan.capacity import (
 from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, DeploymentPlan, DiskPlan, ImagePlan
 from infra.clouds.alicloud.spec import cluster as spec
 from infra.clouds.alicloud.spec import market as markets
-from infra.plan.nics import NoFabric
-from infra.plan.placement import Misplaced
+from infra.plan.layout import NoFabricError, PlacementError
 from infra.plan.subnets import Kind
 
 HEAD = "head"  # the name that makes a group the login machine
@@ -111,7 +110,7 @@ def _eris(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, kind: InstanceTyp
     try:
         found = eri.interfaces(kind, group.queue_pairs) if asked.ack is None else _of_the_controller(kind)
         _check_shape(group, found)
-    except NoFabric:
+    except NoFabricError:
         if group.fabric == "required":
             raise
         return ()
@@ -121,17 +120,19 @@ def _eris(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, kind: InstanceTyp
 def _of_the_controller(kind: InstanceType) -> tuple[eri.Eri, ...]:
     """On ACK its controller makes the interfaces and shares the queue pairs itself."""
     if kind.fabric != "erdma":
-        raise NoFabric(f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`")
+        raise NoFabricError(
+            f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`"
+        )
     cards = range(kind.fabric_interfaces or 1)
     return tuple(eri.Eri(network_card_index=card, queue_pairs=None) for card in cards)
 
 
 def _check_shape(group: spec.AlicloudNodes, found: tuple[eri.Eri, ...]) -> None:
-    """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabric."""
+    """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabricError."""
     if group.others:
-        raise NoFabric("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
+        raise NoFabricError("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
     if len(found) > 1 and group.count is None:
-        raise NoFabric(
+        raise NoFabricError(
             f"nodes with {len(found)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`"
         )
 
@@ -193,15 +194,17 @@ def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: st
 def _deployment(
     group: spec.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
 ) -> DeploymentPlan:
-    """Raises Misplaced."""
+    """Raises PlacementError."""
     if fabric != "tcp" and zones != 1:
-        raise Misplaced(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
+        raise PlacementError(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
     if isinstance(capacity, Pool):
         return DeploymentPlan(strategy=None, reason="the node pools name no deployment set")
     nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
     if group.placement == "apart":
         if fabric != "tcp" or nameless:
-            raise Misplaced("nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart")
+            raise PlacementError(
+                "nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart"
+            )
         return DeploymentPlan(strategy="Availability", reason="machines of the set share no host")
     if kind.fabric == "roce":
         return DeploymentPlan(strategy=None, reason="a Super Computing Cluster is one network already")

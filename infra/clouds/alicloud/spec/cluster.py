@@ -12,7 +12,7 @@ from infra.clouds.alicloud.spec.market import Market, OnDemandMarket
 from infra.clouds.kubernetes.spec.cluster import OwnTenancy
 from infra.spec.cloud import Bucket, Copy, Counted, SshAccess, ToldBudget, Zoned
 from infra.spec.cluster import Section, at_least_one, unique_names
-from infra.spec.errors import Contradiction, Mistake, quoted
+from infra.spec.errors import ContradictionError, Mistake, quoted
 from infra.spec.fields import like, version_text
 from infra.suggest import hint
 
@@ -75,7 +75,7 @@ class Root(Section):
     @model_validator(mode="after")
     def _is_large_enough(self) -> Root:
         if self.size_gib < (least := LEAST_GIB.get(self.level, 0)):
-            raise Contradiction([(("size_gib",), f"a disk of {self.level} has at least {least} GiB")])
+            raise ContradictionError([(("size_gib",), f"a disk of {self.level} has at least {least} GiB")])
         return self
 
 
@@ -99,10 +99,12 @@ class AlicloudNodes(Counted):
     @model_validator(mode="after")
     def _others_are_spot(self) -> AlicloudNodes:
         if self.others and (self.market.kind != "spot" or self.count is None):
-            raise Contradiction([(("others",), "needs `market: {kind: spot}` and a `count`: only spot mixes types")])
+            raise ContradictionError(
+                [(("others",), "needs `market: {kind: spot}` and a `count`: only spot mixes types")]
+            )
         repeated = [i for i, name in enumerate(self.others) if name in (self.type, *self.others[:i])]
         if repeated:
-            raise Contradiction([(("others", i), f"{self.others[i]} stands there already") for i in repeated])
+            raise ContradictionError([(("others", i), f"{self.others[i]} stands there already") for i in repeated])
         return self
 
 
@@ -155,13 +157,13 @@ class AlicloudSpec(Zoned):
         lost = [(i, copy.to) for i, copy in enumerate(self.copies) if copy.to not in own]
         if lost:
             mistakes = [(("copies", i, "to"), f"{quoted(to)} is none of `storage`{hint(to, own)}") for i, to in lost]
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
     @model_validator(mode="after")
     def _fits_ack(self) -> AlicloudSpec:
         if self.ack is not None and (mistakes := list(_conflicts_with_ack(self))):
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from infra.catalog import InstanceType
 from infra.clouds.aws.plan.capacity import CapacityBlock, ImageType, Managed, Market, OnDemand, Reservation, Spot
 from infra.clouds.aws.plan.model import ImagePlan
-from infra.plan.volumes import ImageDisks
+from infra.clouds.aws.plan.volumes import ImageDisks
 
 # EKS's images of Amazon Linux 2023; nodeadm joins local disks in a stripe, and keeps containers and pods on it.
 DISKS = ImageDisks(root_device="/dev/xvda", gib=20, scratch="/mnt/k8s-disks/0")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from infra.catalog import InstanceType, load
 from infra.checks.layout import Refusals
-from infra.clouds.aws.plan import eks_nodes
+from infra.clouds.aws.plan import eks_nodes, nics
 from infra.clouds.aws.plan.capacity import (
     Capacity,
     CapacityBlock,
@@ -25,14 +25,14 @@ from infra.clouds.aws.plan.capacity import (
     Spot,
 )
 from infra.clouds.aws.plan.model import AwsGroupPlan, ImagePlan
+from infra.clouds.aws.plan.nics import NetworkCards
+from infra.clouds.aws.plan.placement import Placement, placement
+from infra.clouds.aws.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
 from infra.clouds.aws.spec import cluster as spec
 from infra.clouds.aws.spec import market as markets
-from infra.plan import nics
+from infra.plan.layout import NoFabricError
 from infra.plan.model import LoadMetric
-from infra.plan.nics import NetworkCards, NoFabric
-from infra.plan.placement import Placement, placement
 from infra.plan.subnets import Kind
-from infra.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
 
 HEAD = "head"  # the name that makes a group the login machine
 
@@ -134,7 +134,7 @@ def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[ni
         or kind.fabric_interfaces is None
         or kind.fabric_on_first_card is None
     ):
-        raise NoFabric(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
+        raise NoFabricError(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
     numbers = NetworkCards(
         cards=kind.network_cards,
         interfaces_per_card=kind.interfaces_per_card,

@@ -11,16 +11,16 @@ from typing import Literal
 
 from infra.clouds.aws.plan.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
 from infra.clouds.aws.plan.eks_model import EksPlan
+from infra.clouds.aws.plan.nics import Interface
+from infra.clouds.aws.plan.placement import Placement
+from infra.clouds.aws.plan.volumes import Volume
 from infra.plan.chart import ChartPlan
 from infra.plan.cloud_model import AlarmPlan, BucketPlan, CloudGroupPlan, CloudKeyPlan, CloudPlan
 from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.iam import Statement
 from infra.plan.model import AccessPlan, LoadMetric, NetworkPlan, StoragePlan
-from infra.plan.nics import Interface
-from infra.plan.placement import Placement
 from infra.plan.subnets import Kind
-from infra.plan.volumes import Volume
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,10 @@ from infra.clouds.aws.plan.model import (
     LustrePlan,
     SubnetPlan,
 )
+from infra.clouds.aws.plan.nics import addresses_per_node
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.plan.cloud_model import StorePlan
 from infra.plan.firewall import FirewallRule, access, both_ways, outbound, received
-from infra.plan.nics import addresses_per_node
 from infra.plan.subnets import Kind, Need, Subnet, carve
 
 # A dot keeps these apart from the groups of the stack file, whose names have none.

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from infra.catalog import load
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Reservation, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsNetworkPlan, LustrePlan
+from infra.clouds.aws.plan.volumes import GP3_IOPS, GP3_MIB_PER_SECOND
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.plan.cloud_model import BucketPlan
 from infra.plan.model import Cost, CostItem, Surrounding
 from infra.plan.pricing import NO_TABLE, Bill, on_demand, spot_bill, summed
-from infra.plan.volumes import GP3_IOPS, GP3_MIB_PER_SECOND
 
 INCLUDED = (GP3_IOPS.start, GP3_MIB_PER_SECOND.start)  # in the price of a gp3 volume
 

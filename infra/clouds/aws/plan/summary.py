@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Market, OnDemand, Reservation, Spot
 from infra.clouds.aws.plan.eks_model import EksPlan
 from infra.clouds.aws.plan.model import AwsAccessPlan, AwsGroupPlan, AwsNetworkPlan, AwsPlan, LustrePlan
+from infra.plan.disks import Scratch
 from infra.plan.model import StoragePlan
 from infra.plan.summary import CloudSummary
-from infra.plan.volumes import Scratch
 
 
 def size(group: AwsGroupPlan) -> str:

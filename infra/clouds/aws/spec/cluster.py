@@ -13,7 +13,7 @@ from infra.clouds.aws.spec.market import HEX, Market, OnDemandMarket
 from infra.spec import cloud as rented
 from infra.spec.cloud import Counted, Flag, SshAccess, ToldBudget, Zoned
 from infra.spec.cluster import Section, at_least_one, unique_names
-from infra.spec.errors import Contradiction, Mistake, quoted
+from infra.spec.errors import ContradictionError, Mistake, quoted
 from infra.spec.fields import MigProfile, MountPath, Name, like
 from infra.suggest import hint
 
@@ -138,13 +138,13 @@ class AwsSpec(Zoned):
             for i, item in enumerate(items)
             if isinstance(item, Lustre) and item.bucket is not None and item.bucket not in buckets
         ]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return items
 
     @model_validator(mode="after")
     def _fits_eks(self) -> AwsSpec:
         if self.eks is not None and (mistakes := list(_conflicts_with_eks(self))):
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from infra.clouds.kubernetes.spec.cluster import OwnTenancy
 from infra.spec.cluster import Section, at_least_one
-from infra.spec.errors import Contradiction, quoted
+from infra.spec.errors import ContradictionError, quoted
 from infra.spec.fields import Cidr, like, version_text
 
 # A session of a role (arn:aws:sts::…) is nobody that an access entry could name (EKS API, CreateAccessEntry).
@@ -29,7 +29,7 @@ PrincipalArn = Annotated[str, AfterValidator(_principal)]
 
 def _each_once(principals: tuple[str, ...]) -> tuple[str, ...]:
     if mistakes := [((i,), f"{arn} stands there already") for i, arn in enumerate(principals) if arn in principals[:i]]:
-        raise Contradiction(mistakes)
+        raise ContradictionError(mistakes)
     return principals
 
 

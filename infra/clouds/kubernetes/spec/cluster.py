@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one, repeated_names, unique_names
-from infra.spec.errors import Contradiction, Mistake, quoted, shown
+from infra.spec.errors import ContradictionError, Mistake, quoted, shown
 from infra.spec.fields import Count, Flag, GpuName, KeyFile, MigProfile, MountPath, Name, like
 
 SYSTEM = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -107,7 +107,7 @@ class Serving(Section):
     @model_validator(mode="after")
     def _in_order(self) -> Serving:
         if self.min > self.max:
-            raise Contradiction([(("min",), f"{self.min} is more than `max`, {self.max}")])
+            raise ContradictionError([(("min",), f"{self.min} is more than `max`, {self.max}")])
         return self
 
 
@@ -152,7 +152,7 @@ class KubernetesSpec(Cluster):
     @classmethod
     def _groups_differ(cls, groups: tuple[PodNodes, ...], info: ValidationInfo) -> tuple[PodNodes, ...]:
         if mistakes := [*repeated_names(groups, "nodes"), *_repeated_levels(groups)]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return groups
 
     @field_validator("budget", mode="after")
@@ -164,7 +164,7 @@ class KubernetesSpec(Cluster):
     @classmethod
     def _nobody_logs_in(cls, access: Access) -> Access:
         if access.public_key is not None:
-            raise Contradiction([(("public_key",), "cannot stand here: people come by the cluster's API")])
+            raise ContradictionError([(("public_key",), "cannot stand here: people come by the cluster's API")])
         return access
 
 

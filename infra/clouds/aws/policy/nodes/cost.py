@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from infra.catalog import UnknownRegion, UnknownType, load
+from infra.catalog import UnknownRegionError, UnknownTypeError, load
 from infra.clouds.aws.policy.types import EKS_NODES, FLEET, GROUP, INSTANCE, LAUNCH_TEMPLATE
 from infra.policy.rule import Resource, Stack, stack_rule
 from infra.policy.wire import items, mapping, nested, number
@@ -125,7 +125,7 @@ def _price(bill: Bill, region: str) -> float | None:
 def _on_demand(kind: str, region: str) -> float | None:
     try:
         price = load().price(kind, region)
-    except (UnknownType, UnknownRegion):
+    except (UnknownTypeError, UnknownRegionError):
         return None
     return None if price is None else price.on_demand_per_hour
 

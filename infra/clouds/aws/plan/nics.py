@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.plan.layout import NoFabricError
+
 InterfaceType = Literal["interface", "efa", "efa-only"]
 Layout = Literal["efficient", "bandwidth"]
 Slot = tuple[int, int, InterfaceType]  # card, device, type
@@ -22,10 +24,6 @@ PRIMARY: Slot = (0, 0, "interface")
 EFA_DEVICE_INDEX, IP_DEVICE_INDEX = 0, 1
 
 MOST_IP_CARDS = 8  # as on P5: every fourth of its 32 cards, together up to 800 Gbit/s of IP traffic
-
-
-class NoFabric(ValueError):
-    """EFA was asked of a type that has none, or whose numbers do not tell which cards have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,7 @@ def interfaces(network: NetworkCards, *, fabric: bool, layout: Layout = "efficie
     on up to eight evenly spread cards as well, where a card holds two; AWS documents it for P5's 32 cards, for others
     it is deduced, and each of them needs a route of its own on the node. Without `fabric`: one IP interface, no EFA.
 
-    Raises NoFabric.
+    Raises NoFabricError.
     """
     slots = list(_efa_slots(network, layout)) if fabric else [PRIMARY]
     return tuple(
@@ -101,12 +99,12 @@ def _efa_slots(network: NetworkCards, layout: Layout) -> Iterator[Slot]:
 
 def _check_efa(network: NetworkCards) -> None:
     if network.efa_interfaces == 0:
-        raise NoFabric(
+        raise NoFabricError(
             "the fabric is required but this instance type has no EFA; choose a type with EFA, or drop `fabric`"
         )
     able = network.cards - (not network.first_card_efa)
     if network.efa_interfaces != able:
-        raise NoFabric(
+        raise NoFabricError(
             f"this instance type has {network.efa_interfaces} EFA interfaces for {able} cards that may carry one: "
             "these numbers do not tell which card has it; choose another type, or drop `fabric`"
         )

@@ -28,7 +28,7 @@ NETWORK = re.compile(r"(?P<burst>Up to )?(?:(?P<cards>\d+)x )?(?P<gbps>[\d.]+) G
 Answer = Mapping[str, Any]
 
 
-class UnknownDevice(ValueError):
+class UnknownDeviceError(ValueError):
     """EC2 has a GPU that gpus.csv has not."""
 
 
@@ -39,7 +39,7 @@ def nvidia(info: Answer) -> Answer | None:
 
 
 def instance_type(info: Answer, gpus: Sequence[Gpu], today: date) -> InstanceType:
-    """A row of types.csv from an InstanceTypeInfo. Raises UnknownDevice.
+    """A row of types.csv from an InstanceTypeInfo. Raises UnknownDeviceError.
 
     A slice of a GPU counts as a logical GPU. EC2 says nothing of NVLink: all GPUs that have it are joined by it where
     there are several. Nor does it name EFA's rate, which is the machine's: cards describe the plain side of a port.
@@ -78,12 +78,12 @@ def instance_type(info: Answer, gpus: Sequence[Gpu], today: date) -> InstanceTyp
 
 
 def gpu_of(device: Answer, gpus: Sequence[Gpu]) -> Gpu:
-    """The GPU of EC2's name whose memory is nearest. Raises UnknownDevice."""
+    """The GPU of EC2's name whose memory is nearest. Raises UnknownDeviceError."""
     name, mib = device["Name"], device["MemoryInfo"]["SizeInMiB"]
     known = OTHER_NAMES.get(name, name)
     same = [gpu for gpu in gpus if gpu.name == known or gpu.name.startswith(f"{known}-")]
     if not same:
-        raise UnknownDevice(f"gpus.csv has no GPU that EC2 calls {name} ({mib} MiB)")
+        raise UnknownDeviceError(f"gpus.csv has no GPU that EC2 calls {name} ({mib} MiB)")
     return min(same, key=lambda gpu: abs(gpu.memory_gb - mib / 1024 / share_of(device)))
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.plan.disks import RAID_CHUNK_KIB, Scratch
+from infra.plan.layout import LayoutError
+
 GP3_GIB = range(1, 65_536 + 1)
 GP3_IOPS = range(3_000, 80_000 + 1)
 GP3_MIB_PER_SECOND = range(125, 2_000 + 1)
@@ -19,11 +22,12 @@ GP3_IOPS_PER_MIB_PER_SECOND = 4
 INSTANCE_STORE_MODEL = (
     "Amazon EC2 NVMe Instance Storage"  # what the disks call themselves: nvme list, /sys/block/*/device/model
 )
-RAID_CHUNK_KIB = 512  # mdadm's own default
 
 
-class BadVolume(ValueError):
+class VolumeError(LayoutError):
     """A volume that EBS does not make."""
+
+    rule = "volume-exists"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,30 +61,13 @@ class Volume:
     delete_on_termination: Literal[True] = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scratch:
-    """Local disks as one file system. Its content is lost when the node stops: nothing may live only here.
-
-    model: the NVMe model by which the node finds its disks. raid_level: 0 for a stripe, None where one disk needs none.
-    chunk_kib: of the stripe. size_gb: decimal gigabytes, before the file system.
-    """
-
-    mount: str
-    model: str
-    disks: int
-    size_gb: int
-    raid_level: Literal[0] | None
-    chunk_kib: int | None
-    file_system: Literal["xfs"] = "xfs"
-
-
 def root_volume(need: VolumeNeed, *, device: str, image_gib: int) -> Volume:
     """The volume that a node boots from. device and image_gib: the root device name and size of the machine image.
 
-    Raises BadVolume.
+    Raises VolumeError.
     """
     if need.size_gib < image_gib:
-        raise BadVolume(
+        raise VolumeError(
             f"a root volume of {need.size_gib} GiB cannot hold the machine image, which has {image_gib} GiB"
         )
     return _gp3(need, device)
@@ -109,13 +96,13 @@ def _gp3(need: VolumeNeed, device: str) -> Volume:
     _check("mib_per_second", speed, GP3_MIB_PER_SECOND)
     _check("iops", iops, GP3_IOPS)
     if iops < for_speed:
-        raise BadVolume(f"{speed} MiB/s need at least {for_speed} IOPS, not {iops}; raise iops, or leave it out")
+        raise VolumeError(f"{speed} MiB/s need at least {for_speed} IOPS, not {iops}; raise iops, or leave it out")
     if iops > max(GP3_IOPS.start, need.size_gib * GP3_IOPS_PER_GIB):
         least = -(-iops // GP3_IOPS_PER_GIB)
-        raise BadVolume(f"{iops} IOPS need a gp3 volume of at least {least} GiB, not {need.size_gib}")
+        raise VolumeError(f"{iops} IOPS need a gp3 volume of at least {least} GiB, not {need.size_gib}")
     return Volume(device=device, size_gib=need.size_gib, iops=iops, mib_per_second=speed)
 
 
 def _check(key: str, value: int, allowed: range) -> None:
     if value not in allowed:
-        raise BadVolume(f"{key} is {value}; a gp3 volume has {allowed.start} to {allowed.stop - 1}")
+        raise VolumeError(f"{key} is {value}; a gp3 volume has {allowed.start} to {allowed.stop - 1}")

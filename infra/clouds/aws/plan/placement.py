@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.plan.layout import PlacementError
+
 Market = Literal["on-demand", "spot", "reservation", "capacity-block"]
 Strategy = Literal["cluster", "partition"]
 
 MOST_PARTITIONS = 7  # of a partition group in a zone
-
-
-class Misplaced(ValueError):
-    """Nodes were asked for where no placement can put them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +48,18 @@ def placement(
     power), where their capacity is not reserved and they need no fabric. reservation_group_arn: the cluster group that
     the capacity reservation was made in, if it was.
 
-    Raises Misplaced.
+    Raises PlacementError.
     """
     if fabric and zones != 1:
-        raise Misplaced(f"the fabric does not cross availability zones, and this group spans {zones}; name one zone")
+        raise PlacementError(
+            f"the fabric does not cross availability zones, and this group spans {zones}; name one zone"
+        )
     if apart and (fabric or market not in ("on-demand", "spot")):
-        raise Misplaced("nodes of a fabric or of reserved capacity stand where they stand, and cannot be asked apart")
+        raise PlacementError(
+            "nodes of a fabric or of reserved capacity stand where they stand, and cannot be asked apart"
+        )
     if reservation_group_arn is not None and market != "reservation":
-        raise Misplaced(
+        raise PlacementError(
             f"a reservation's placement group is given, but the market is {market}; buy from the reservation"
         )
     if market == "capacity-block":
