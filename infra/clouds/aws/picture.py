@@ -8,7 +8,7 @@ from functools import partial
 
 from infra.clouds.aws.plan import summary
 from infra.clouds.aws.plan.capacity import CapacityBlock
-from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsEksPlan, AwsGroupPlan, AwsPlan, LustrePlan
 from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 from infra.plan.cloud_model import BucketPlan
 
@@ -70,7 +70,7 @@ def _entrances(plan: AwsPlan) -> Iterator[Note]:
 
 
 def _outside(plan: AwsPlan) -> Iterator[Note]:
-    if plan.eks:
+    if isinstance(plan, AwsEksPlan):
         parts = summary.kubernetes(plan.eks).split(" · ")
         yield Note(title=parts[0], lines=("control plane", *parts[1:]))
     for item in plan.storage:

@@ -223,7 +223,7 @@ class AwsPlan(CloudPlan):
     """A cluster in one region of AWS. File systems stand in the first zone, and volumes and interfaces have tags, too.
 
     storage: buckets and file systems. permissions: of the nodes' role. eks: the cluster of Kubernetes that the groups
-    belong to, None for plain machines.
+    belong to, None for plain machines: see AwsHostsPlan and AwsEksPlan.
     """
 
     network: AwsNetworkPlan
@@ -237,24 +237,40 @@ class AwsPlan(CloudPlan):
     budget: BudgetPlan | None
 
     @property
-    def charts(self) -> tuple[ChartPlan, ...]:
-        return self.eks.tenant.charts if self.eks and self.eks.tenant else ()
-
-    @property
     def remains(self) -> tuple[str, ...]:
         files = (item.name for item in self.storage if isinstance(item, LustrePlan) and item.final_backup)
         return (*super().remains, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
 
+
+@dataclass(frozen=True, kw_only=True)
+class AwsHostsPlan(AwsPlan):
+    """Plain machines, which playbooks make into nodes."""
+
+    eks: None = None
+
     @property
     def commands(self) -> tuple[CommandPlan, ...]:
-        way: tuple[CommandPlan, ...] = ()
-        if self.eks is not None:
-            token = ("aws", "eks", "get-token", "--region", self.region, "--cluster-name", self.eks.name)
-            way = (here("up, status, train", *token), *(self.eks.tenant.commands if self.eks.tenant else ()))
-        elif self.access.head:
-            way = (
-                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
-            )
+        jump: tuple[CommandPlan, ...] = ()
+        if self.access.head:
+            proxy = ("ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}")
+            jump = (here(f"{SSH_CALLERS}, to nodes", *proxy),)
         elif self.access.session_manager:
-            way = (here(f"{SSH_CALLERS}, to nodes", "aws", "ssm", "start-session", "--target", "${instance}"),)
-        return (*way, *super().commands)
+            jump = (here(f"{SSH_CALLERS}, to nodes", "aws", "ssm", "start-session", "--target", "${instance}"),)
+        return (*jump, *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsEksPlan(AwsPlan):
+    """A cluster of Kubernetes, whose nodes EKS makes."""
+
+    eks: EksPlan
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.eks.tenant.charts if self.eks.tenant else ()
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        token = ("aws", "eks", "get-token", "--region", self.region, "--cluster-name", self.eks.name)
+        tenant = self.eks.tenant.commands if self.eks.tenant else ()
+        return (here("up, status, train", *token), *tenant, *super().commands)

@@ -69,6 +69,7 @@ def _beside(
     most: bool = False,
 ) -> Iterator[CostItem]:
     """What else is on the bill, with as many nodes as there are at first, or at most."""
+    clusters = 0 if asked.eks is None else 1
     interface = [each for each in network.endpoints if each.kind == "interface"]
     nodes = {group.name: group.most if most else group.count for group in groups}
     faster = [group for group in groups if (group.root.iops, group.root.mib_per_second) != INCLUDED]
@@ -80,10 +81,10 @@ def _beside(
         "interface endpoints": sum(len(each.subnets) for each in interface),
         **_lustre([item for item in storage if isinstance(item, LustrePlan)]),
         **{f"{item.name}, bucket by what it holds": 1 for item in storage if isinstance(item, BucketPlan)},
-        "bucket of the playbooks, by what it holds": int(asked.eks is None),
+        "bucket of the playbooks, by what it holds": 1 - clusters,
         "keys": 1,
         "flow log, by what it holds": 1,
-        "log of the control plane, by what it holds": int(asked.eks is not None),
+        "log of the control plane, by what it holds": clusters,
         "queue, by its messages": 1,
         "traffic between zones and to the internet, by what is sent": 1,
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Market, OnDemand, Reservation, Spot
 from infra.clouds.aws.plan.eks_model import EksPlan
-from infra.clouds.aws.plan.model import AwsAccessPlan, AwsGroupPlan, AwsNetworkPlan, AwsPlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsAccessPlan, AwsEksPlan, AwsGroupPlan, AwsNetworkPlan, AwsPlan, LustrePlan
 from infra.plan.disks import Scratch
 from infra.plan.model import StoragePlan
 from infra.plan.summary import CloudSummary
@@ -124,7 +124,7 @@ class AwsSummary(CloudSummary[AwsPlan, AwsGroupPlan]):
 
     @property
     def below_the_network(self) -> tuple[tuple[str, str], ...]:
-        return () if self.plan.eks is None else (("kubernetes", kubernetes(self.plan.eks)),)
+        return (("kubernetes", kubernetes(self.plan.eks)),) if isinstance(self.plan, AwsEksPlan) else ()
 
     @property
     def above_the_access(self) -> tuple[tuple[str, str], ...]:

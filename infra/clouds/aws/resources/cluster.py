@@ -10,8 +10,7 @@ from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, Resour
 from pulumi_aws import Provider, ssm
 
 from infra import handover
-from infra.clouds.aws.plan.eks_model import EksPlan
-from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, ImagePlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsEksPlan, AwsGroupPlan, AwsPlan, ImagePlan, LustrePlan
 from infra.clouds.aws.resources.budget import Budget, BudgetArgs
 from infra.clouds.aws.resources.bundle import Bundle, BundleArgs
 from infra.clouds.aws.resources.eks import Kubernetes, KubernetesArgs
@@ -59,10 +58,10 @@ class Cluster(ComponentResource):
         file_systems = {name: files.address for name, files in self._declare_file_systems().items()}
         self.storage = {name: made.bucket for name, made in self._buckets.items() if name != OWN_BUCKET} | file_systems
         self.store = ""
-        if plan.eks is None:
-            self._machines(kept)
+        if isinstance(plan, AwsEksPlan):
+            self._kubernetes(plan)
         else:
-            self._kubernetes(plan.eks)
+            self._machines(kept)
         self.register_outputs({"store": self.store})
 
     def _machines(self, kept: Path) -> None:
@@ -75,11 +74,11 @@ class Cluster(ComponentResource):
         if plan.store is not None:
             self.store = groups[plan.store.group].address or ""
 
-    def _kubernetes(self, eks: EksPlan) -> None:
+    def _kubernetes(self, plan: AwsEksPlan) -> None:
         """Nodes that EKS makes."""
         args = KubernetesArgs(
-            plan=self._plan,
-            eks=eks,
+            plan=plan,
+            eks=plan.eks,
             owner=self._network.owner,
             vpc_id=self._vpc_id,
             subnets=self._network.subnets,
@@ -186,7 +185,9 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     place = root / ".gpufleet" / plan.cloud / plan.stack
     login = handover.Access(
         user=plan.access.user,
-        key_file="" if plan.eks else str(place / "key"),  # Session Manager needs a key of people's, too
+        key_file=""
+        if isinstance(plan, AwsEksPlan)
+        else str(place / "key"),  # Session Manager needs a key of people's, too
         known_hosts_file=str(place / "known_hosts"),
     )
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
@@ -214,7 +215,7 @@ def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) 
         storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
         store=_store(plan, known[STORE]),
         environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.eks.name) if plan.eks else None,
+        kubernetes=handover.Kubernetes(cluster=plan.eks.name) if isinstance(plan, AwsEksPlan) else None,
     )
 
 
