@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from infra.clouds.alicloud.plan import summary
-from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, AlicloudPlan
+from infra.clouds.alicloud.plan.model import AlicloudAckPlan, AlicloudGroupPlan, AlicloudPlan
 from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 
 
@@ -49,7 +49,7 @@ def _entrances(plan: AlicloudPlan) -> Iterator[Note]:
 
 
 def _outside(plan: AlicloudPlan) -> Iterator[Note]:
-    if plan.ack:
+    if isinstance(plan, AlicloudAckPlan):
         parts = summary.kubernetes(plan.ack).split(" · ")
         yield Note(title=parts[0], lines=("control plane", *parts[1:]))
     for item in plan.storage:

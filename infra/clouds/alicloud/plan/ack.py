@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from infra.clouds.alicloud.plan.capacity import Spot
 from infra.clouds.alicloud.plan.groups import GROUP_LABEL, vswitch_name
 from infra.clouds.alicloud.plan.model import AckPlan, AddonPlan, AlicloudGroupPlan, AlicloudNetworkPlan
-from infra.clouds.alicloud.spec.cluster import AlicloudSpec
+from infra.clouds.alicloud.spec.cluster import Ack, AlicloudSpec
 from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import ERDMA as ERDMA_CARDS
 from infra.clouds.kubernetes.plan.pods import pods
@@ -34,29 +34,25 @@ NOTICE_SECONDS = 280  # ECS announces the end of spot capacity five minutes befo
 
 
 def ack_plan(
-    stack: str, asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], network: AlicloudNetworkPlan
-) -> AckPlan | None:
-    """None for plain machines."""
-    if asked.ack is None:
-        return None
+    stack: str, asked: AlicloudSpec, ack: Ack, groups: Sequence[AlicloudGroupPlan], network: AlicloudNetworkPlan
+) -> AckPlan:
+    """The control plane, and the tenant in it."""
     private = {vswitch_name("private", zone) for zone in asked.all_zones}
     erdma = any(group.fabric == "erdma" for group in groups)
     return AckPlan(
         name=f"gpufleet-{stack}",
-        version=asked.ack.version,
+        version=ack.version,
         spec="ack.pro.small",
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
         addons=(*BORN, *((ERDMA,) if erdma else ())),
-        tenant=_tenant(asked, groups),
+        tenant=_tenant(ack, groups),
     )
 
 
-def _tenant(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> TenantPlan | None:
+def _tenant(ack: Ack, groups: Sequence[AlicloudGroupPlan]) -> TenantPlan | None:
     nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
-    if asked.ack is None or asked.ack.tenant is None or not nodes:
-        return None
-    return tenant_plan(asked.ack.tenant, nodes, OWNERS)
+    return tenant_plan(ack.tenant, nodes, OWNERS) if ack.tenant is not None and nodes else None
 
 
 def _pods(group: AlicloudGroupPlan, gpu: str) -> PodGroupPlan:

@@ -224,7 +224,8 @@ class CopyPlan:
 class AlicloudPlan(CloudPlan):
     """A cluster in one region of Alibaba Cloud. NAT stands in the first zone.
 
-    permissions: of the nodes' role, None where ACK gives them one.
+    permissions: of the nodes' role, None where ACK gives them one. ack: None for plain machines: see AlicloudHostsPlan
+    and AlicloudAckPlan.
     """
 
     network: AlicloudNetworkPlan
@@ -239,17 +240,35 @@ class AlicloudPlan(CloudPlan):
     budget: BudgetPlan | None
 
     @property
-    def charts(self) -> tuple[ChartPlan, ...]:
-        return self.ack.tenant.charts if self.ack and self.ack.tenant else ()
+    def commands(self) -> tuple[CommandPlan, ...]:
+        return (*(copy.command for copy in self.copies), *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudHostsPlan(AlicloudPlan):
+    """Plain machines, which playbooks make into nodes."""
+
+    ack: None = None
 
     @property
     def commands(self) -> tuple[CommandPlan, ...]:
-        way: tuple[CommandPlan, ...] = ()
-        if self.ack is not None:
-            credential = here("up, status, train", "ack-ram-tool", "credential-plugin", "get-credential")
-            way = (credential, *(self.ack.tenant.commands if self.ack.tenant else ()))
-        elif self.access.head:
-            way = (
-                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
-            )
-        return (*way, *(each.command for each in self.copies), *super().commands)
+        proxy = ("ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}")
+        jump = (here(f"{SSH_CALLERS}, to nodes", *proxy),) if self.access.head else ()
+        return (*jump, *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudAckPlan(AlicloudPlan):
+    """A cluster of Kubernetes, whose nodes ACK makes."""
+
+    ack: AckPlan
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.ack.tenant.charts if self.ack.tenant else ()
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        credential = here("up, status, train", "ack-ram-tool", "credential-plugin", "get-credential")
+        tenant = self.ack.tenant.commands if self.ack.tenant else ()
+        return (credential, *tenant, *super().commands)

@@ -8,6 +8,7 @@ from infra.clouds.alicloud.plan.capacity import Assurance, Elastic, Machines, Ma
 from infra.clouds.alicloud.plan.model import (
     AckPlan,
     AlicloudAccessPlan,
+    AlicloudAckPlan,
     AlicloudGroupPlan,
     AlicloudNetworkPlan,
     AlicloudPlan,
@@ -119,7 +120,7 @@ class AlicloudSummary(CloudSummary[AlicloudPlan, AlicloudGroupPlan]):
 
     @property
     def below_the_network(self) -> tuple[tuple[str, str], ...]:
-        return () if self.plan.ack is None else (("kubernetes", kubernetes(self.plan.ack)),)
+        return (("kubernetes", kubernetes(self.plan.ack)),) if isinstance(self.plan, AlicloudAckPlan) else ()
 
     @property
     def above_the_access(self) -> tuple[tuple[str, str], ...]:

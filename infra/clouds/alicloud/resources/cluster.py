@@ -10,7 +10,7 @@ from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, Resour
 from pulumi_alicloud import Provider, ecs
 
 from infra import handover
-from infra.clouds.alicloud.plan.model import AckPlan, AlicloudGroupPlan, AlicloudPlan
+from infra.clouds.alicloud.plan.model import AckPlan, AlicloudAckPlan, AlicloudGroupPlan, AlicloudPlan
 from infra.clouds.alicloud.resources import copies
 from infra.clouds.alicloud.resources.access import Access, AccessArgs
 from infra.clouds.alicloud.resources.ack import Ack, AckArgs
@@ -55,10 +55,10 @@ class Cluster(ComponentResource):
         self._buckets = self._declare_buckets()
         self.storage = {name: bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
         self.store = ""
-        if plan.ack is None:
-            self._machines(kept)
-        else:
+        if isinstance(plan, AlicloudAckPlan):
             self._kubernetes(plan.ack)
+        else:
+            self._machines(kept)
         self.register_outputs({"store": self.store})
 
     def _declare_buckets(self) -> dict[str, Output[str]]:
@@ -192,5 +192,5 @@ def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, s
             port=plan.store.port if plan.store else 0,
         ),
         environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.ack.name) if plan.ack else None,
+        kubernetes=handover.Kubernetes(cluster=plan.ack.name) if isinstance(plan, AlicloudAckPlan) else None,
     )
