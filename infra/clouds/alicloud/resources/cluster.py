@@ -15,7 +15,7 @@ from infra.clouds.alicloud.resources import copies
 from infra.clouds.alicloud.resources.access import Access, AccessArgs
 from infra.clouds.alicloud.resources.ack import Ack, AckArgs
 from infra.clouds.alicloud.resources.bucket import Bucket, BucketArgs
-from infra.clouds.alicloud.resources.bundle import Bundle, BundleArgs
+from infra.clouds.alicloud.resources.bundle import Bundle
 from infra.clouds.alicloud.resources.encryption import Encryption, EncryptionArgs
 from infra.clouds.alicloud.resources.events import Events, EventsArgs
 from infra.clouds.alicloud.resources.flow_log import FlowLog, FlowLogArgs
@@ -23,12 +23,13 @@ from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs
 from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, base64_of
 from infra.clouds.alicloud.resources.network import Network, NetworkArgs
 from infra.clouds.alicloud.resources.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.alicloud.resources.user_data import Boot, user_data
+from infra.clouds.alicloud.resources.user_data import SCRIPT, BootData
+from infra.clouds.base.resources.boot import user_data
+from infra.clouds.base.resources.bundle import BundleArgs
+from infra.clouds.base.resources.handover import handed_over
 from infra.clouds.tags import ENTRANCE, named
 
-NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE = ""  # beside storage, which has names
 
 
 class Cluster(ComponentResource):
@@ -141,14 +142,15 @@ class Cluster(ComponentResource):
     def _user_data(self, group: AlicloudGroupPlan) -> Output[str]:
         access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
-            Boot(
+            SCRIPT,
+            BootData(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage),
+                handover=_handover(self._plan, access, "", self.storage),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
                 role=self._identity.role_name,
-            )
+            ),
         )
 
 
@@ -163,34 +165,13 @@ def declare(plan: AlicloudPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("alicloud", region=plan.region)
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack, plan.tags)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    known = told(plan, login, cluster.store, cluster.storage)
+    known = _handover(plan, login, cluster.store, cluster.storage)
     return Output.all(known, [copies.copied(copy) for copy in plan.copies]).apply(
         lambda parts: {**parts[0], "copies": parts[1]}
     )
 
 
-def told(
+def _handover(
     plan: AlicloudPlan, access: handover.Access, store: Input[str], storage: Mapping[str, Input[str]]
 ) -> Output[dict[str, Any]]:
-    """The handover. Its nodes are found by their tags, since a scaling group has no fixed members."""
-    return Output.all(**{STORE: store, **storage}).apply(lambda known: _handover(plan, access, known).to_json())
-
-
-def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, and by name what is mounted."""
-    return handover.Handover(
-        stack=plan.stack,
-        cloud=plan.cloud,
-        region=plan.region,
-        access=access,
-        nodes=(),
-        groups=tuple(map(handover.Group.of, plan.groups)),
-        storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=handover.Store(
-            host=plan.store.group if plan.store else "",
-            address=known[STORE],
-            port=plan.store.port if plan.store else 0,
-        ),
-        environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.ack.name) if isinstance(plan, AlicloudAckPlan) else None,
-    )
+    return handed_over(plan, access, store, storage, plan.ack.name if isinstance(plan, AlicloudAckPlan) else None)

@@ -12,7 +12,7 @@ from pulumi_aws import Provider, ssm
 from infra import handover
 from infra.clouds.aws.plan.model import AwsEksPlan, AwsGroupPlan, AwsPlan, ImagePlan, LustrePlan
 from infra.clouds.aws.resources.budget import Budget, BudgetArgs
-from infra.clouds.aws.resources.bundle import Bundle, BundleArgs
+from infra.clouds.aws.resources.bundle import Bundle
 from infra.clouds.aws.resources.eks import Kubernetes, KubernetesArgs
 from infra.clouds.aws.resources.events import Events, EventsArgs
 from infra.clouds.aws.resources.iam.identity import Identity, IdentityArgs
@@ -21,17 +21,18 @@ from infra.clouds.aws.resources.network.endpoints import Endpoints, EndpointsArg
 from infra.clouds.aws.resources.network.flow_log import FlowLog, FlowLogArgs
 from infra.clouds.aws.resources.network.network import Network, NetworkArgs
 from infra.clouds.aws.resources.nodes.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.aws.resources.nodes.user_data import Boot, user_data
+from infra.clouds.aws.resources.nodes.user_data import SCRIPT
 from infra.clouds.aws.resources.storage.bucket import Bucket, BucketArgs
 from infra.clouds.aws.resources.storage.encryption import Encryption, EncryptionArgs
 from infra.clouds.aws.resources.storage.lustre import Lustre, LustreArgs
+from infra.clouds.base.resources.boot import BootData, user_data
+from infra.clouds.base.resources.bundle import BundleArgs
+from infra.clouds.base.resources.handover import handed_over
 from infra.clouds.dependencies import once
 from infra.clouds.tags import named
 from infra.plan.cloud_model import BucketPlan
 
-NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE = ""  # beside storage, which has names
 
 
 class Cluster(ComponentResource):
@@ -170,13 +171,14 @@ class Cluster(ComponentResource):
         """A node configures itself without logging in; it only has to know who will, for what shall be theirs."""
         access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
-            Boot(
+            SCRIPT,
+            BootData(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage),
+                handover=_handover(self._plan, access, "", self.storage),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
-            )
+            ),
         )
 
 
@@ -193,34 +195,10 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    return told(plan, login, cluster.store, cluster.storage)
+    return _handover(plan, login, cluster.store, cluster.storage)
 
 
-def told(
+def _handover(
     plan: AwsPlan, access: handover.Access, store: Input[str], storage: Mapping[str, Input[str]]
 ) -> Output[dict[str, Any]]:
-    """The handover. Its nodes are found by their tags, since a fleet has no fixed members."""
-    return Output.all(**{STORE: store, **storage}).apply(lambda known: _handover(plan, access, known).to_json())
-
-
-def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, and by name what is mounted."""
-    return handover.Handover(
-        stack=plan.stack,
-        cloud=plan.cloud,
-        region=plan.region,
-        access=access,
-        nodes=(),
-        groups=tuple(map(handover.Group.of, plan.groups)),
-        storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=_store(plan, known[STORE]),
-        environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.eks.name) if isinstance(plan, AwsEksPlan) else None,
-    )
-
-
-def _store(plan: AwsPlan, address: str) -> handover.Store:
-    """address: empty where a fleet's node runs it, which only discovery knows."""
-    if plan.store is None:
-        return handover.Store(host="", address="")
-    return handover.Store(host=plan.store.group, address=address, port=plan.store.port)
+    return handed_over(plan, access, store, storage, plan.eks.name if isinstance(plan, AwsEksPlan) else None)
