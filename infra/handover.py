@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from infra import catalog
 from infra.catalog import Precision, drivers
+from infra.plan.disks import Scratch
 from infra.plan.model import GroupPlan, LoadMetric, StoragePlan
-from infra.plan.volumes import Scratch
 
 HOST = r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}"  # names a node in Ansible, in ssh_config, and its files here
 ADDRESS = r"[0-9A-Fa-f.:]*"

@@ -28,6 +28,11 @@ class Cloud:
     resources: (plan, root) -> the handover as an Output of plain JSON.
     checks: modules of rules on its plans, in the order of their findings.
     policy: modules of rules on its rendered resources.
+    policy_tables: what the rules for every cloud are about there, an infra.policy.tables.Tables; empty for nothing.
+    summary: of a plan -> a subclass of infra.plan.summary.Summary.
+    invokes: what a rendered plan says in place of answers of the cloud: by a Pulumi function's token, (args) -> result.
+    filled: objects that the cloud fills in and the program reads: by type and property, the texts in them.
+    replacement: inputs whose change replaces a resource, by its type.
     picture: (plan) -> infra.graph.picture.scene.Scene; empty for what every plan says.
     """
 
@@ -36,6 +41,11 @@ class Cloud:
     resources: str
     checks: tuple[str, ...]
     policy: tuple[str, ...] = ()
+    policy_tables: str = ""
+    summary: str = "infra.plan.summary:Summary"
+    invokes: str = ""
+    filled: str = ""
+    replacement: str = ""
     picture: str = ""
 
 

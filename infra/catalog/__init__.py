@@ -10,7 +10,15 @@ tables of AWS from AWS's own answers, but for extras.csv: what stands beside the
 read.
 """
 
-from infra.catalog.catalog import Catalog, Rate, UnknownGpu, UnknownName, UnknownRegion, UnknownType, load
+from infra.catalog.catalog import (
+    Catalog,
+    Rate,
+    UnknownGpuError,
+    UnknownNameError,
+    UnknownRegionError,
+    UnknownTypeError,
+    load,
+)
 from infra.catalog.rows import Extra, FabricNeed, Gpu, InstanceType, Offering, Precision, Price, SpotPrice
 from infra.catalog.table import TableError
 
@@ -26,9 +34,9 @@ __all__ = [
     "Rate",
     "SpotPrice",
     "TableError",
-    "UnknownGpu",
-    "UnknownName",
-    "UnknownRegion",
-    "UnknownType",
+    "UnknownGpuError",
+    "UnknownNameError",
+    "UnknownRegionError",
+    "UnknownTypeError",
     "load",
 ]

@@ -12,7 +12,7 @@ from infra.catalog.rows import Extra, Gpu, InstanceType, Offering, Precision, Pr
 from infra.catalog.table import TABLES, TableError, read, twice
 
 
-class UnknownName(ValueError):
+class UnknownNameError(ValueError):
     """A name that is not in the tables: one line, with the name that was probably meant."""
 
     what = "name"
@@ -23,19 +23,19 @@ class UnknownName(ValueError):
         super().__init__(f"unknown {self.what} '{name}'{hint(name, known)}")
 
 
-class UnknownType(UnknownName):
+class UnknownTypeError(UnknownNameError):
     """An instance type that is not in types.csv."""
 
     what = "instance type"
 
 
-class UnknownGpu(UnknownName):
+class UnknownGpuError(UnknownNameError):
     """A GPU that is not in gpus.csv."""
 
     what = "GPU"
 
 
-class UnknownRegion(ValueError):
+class UnknownRegionError(ValueError):
     """A region that no row of prices.csv names for a cloud: it may well exist, but nothing can be priced there."""
 
     def __init__(self, region: str, known: Iterable[str]) -> None:
@@ -102,22 +102,22 @@ class Catalog:
         return self._regions.get(cloud, ())
 
     def type(self, name: str) -> InstanceType:
-        """Raises UnknownType."""
+        """Raises UnknownTypeError."""
         if name not in self._types:
-            raise UnknownType(name, self._types)
+            raise UnknownTypeError(name, self._types)
         return self._types[name]
 
     def gpu(self, name: str) -> Gpu:
-        """Raises UnknownGpu."""
+        """Raises UnknownGpuError."""
         if name not in self._gpus:
-            raise UnknownGpu(name, self._gpus)
+            raise UnknownGpuError(name, self._gpus)
         return self._gpus[name]
 
     def price(self, type_name: str, region: str) -> Price | None:
-        """What a type costs on demand, None where no price is known. Raises UnknownType, UnknownRegion."""
+        """What a type costs on demand, None where no price is known. Raises UnknownTypeError, UnknownRegionError."""
         known = self.regions(self.type(type_name).cloud)
         if region not in known:
-            raise UnknownRegion(region, known)
+            raise UnknownRegionError(region, known)
         return self._prices.get((type_name, region))
 
     def prices_of(self, type_name: str) -> tuple[Price, ...]:

@@ -106,7 +106,7 @@ class KnownBad:
     date: date
 
 
-class NoTuple(ValueError):
+class NoTupleError(ValueError):
     """No row covers a GPU on a distribution: one line with the remedy."""
 
 
@@ -128,13 +128,13 @@ class Drivers:
             raise TableError(problems)
 
     def of(self, gpu: Gpu, distribution: str) -> DriverTuple:
-        """Raises NoTuple."""
+        """Raises NoTupleError."""
         for row in self.tuples:
             if row.architecture == gpu.architecture and distribution in row.distributions:
                 return row
         known = sorted(self.by_distribution(gpu))
         remedy = f"choose one of {', '.join(known)}" if known else "no distribution has one"
-        raise NoTuple(f"no locked driver for {gpu.name} ({gpu.architecture}) on {distribution}: {remedy}")
+        raise NoTupleError(f"no locked driver for {gpu.name} ({gpu.architecture}) on {distribution}: {remedy}")
 
     def by_distribution(self, gpu: Gpu) -> dict[str, DriverTuple]:
         """Every distribution that the GPU has a tuple on."""

@@ -136,8 +136,8 @@ class Price:
 class Extra:
     """One row of extras.csv: what one of something beside the nodes costs in a region, as long as it is there.
 
-    item: as a plan's bill calls it. usd: for so many `hours`: 1, or the 730 of a month. date: the day the source was
-    read.
+    item: an id, which a cloud's pricing gives a name. usd: for so many `hours`: 1, or the 730 of a month. date: the day
+    the source was read.
     """
 
     item: str

@@ -7,7 +7,7 @@ from datetime import date
 from math import inf
 from typing import get_args
 
-from infra.catalog import Catalog, FabricNeed, Gpu, InstanceType, Precision, Price, Rate, UnknownRegion
+from infra.catalog import Catalog, FabricNeed, Gpu, InstanceType, Precision, Price, Rate, UnknownRegionError
 from infra.suggest import hint
 
 
@@ -101,7 +101,7 @@ class Choice:
 
 
 def choose(ask: Ask, catalog: Catalog) -> Choice:
-    """Ranks by USD per PFLOP-hour: what work costs, not what an hour costs. Raises AskError, UnknownRegion."""
+    """Ranks by USD per PFLOP-hour: what work costs, not what an hour costs. Raises AskError, UnknownRegionError."""
     for cloud in ask.clouds:
         _known("cloud", cloud, catalog.clouds)
     _check_region(ask, catalog)
@@ -126,7 +126,7 @@ def _order(ask: Ask, offer: Offer) -> tuple[bool, float, int, float, str]:
 def _check_region(ask: Ask, catalog: Catalog) -> None:
     regions = dict.fromkeys(region for cloud in ask.clouds or catalog.clouds for region in catalog.regions(cloud))
     if ask.region is not None and ask.region not in regions:
-        raise UnknownRegion(ask.region, regions)
+        raise UnknownRegionError(ask.region, regions)
 
 
 class _Refused(Exception):

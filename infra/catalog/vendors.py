@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
+from infra import registry
 from infra.catalog import Catalog, Gpu, InstanceType
 from infra.catalog.selection import AskError, Exchange
 from infra.catalog.table import TABLES, read
 
 TODAY = date(2026, 11, 21)  # of the tables: the same figures whenever somebody looks
-DEPLOYED = ("aws", "alicloud")  # the clouds that this project declares
 COMPUTED = "computed from the tables"
 LARGE_GIB = 79  # a GPU of 80 GB and more
 
@@ -165,7 +165,7 @@ DIMENSIONS: Mapping[str, tuple[Index, ...]] = {
     "operation": (
         Index(name="notice_minutes", unit="minutes before a spot node goes", weight=5),
         Index(name="reserved_kinds", unit="ways to hold capacity", weight=4),
-        Index(name="deployable", unit="by this project", weight=4, value=lambda f: float(f.vendor in DEPLOYED)),
+        Index(name="deployable", unit="by this project", weight=4, value=lambda f: float(f.vendor in registry.CLOUDS)),
         Index(
             name="known_cards",
             unit="share of fabric types",

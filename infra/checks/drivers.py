@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from infra import catalog
 from infra.catalog import compatibility, drivers
 from infra.checks.rule import Violation, rule
-from infra.plan.cloud_model import RentedPlan
+from infra.plan.cloud_model import CloudPlan
 from infra.spec.cloud import Zoned
 
 DISTRIBUTION = "ubuntu2404"  # of the image that nodes start from; those of EKS and ACK bring a driver of their own
 TORCH_CUDA = 13  # of the locked build
 
 
-@rule("gpu-has-locked-drivers", RentedPlan)
-def gpu_has_locked_drivers(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
+@rule("gpu-has-locked-drivers", CloudPlan)
+def gpu_has_locked_drivers(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
     """A node runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py).
 
     A part of a GPU is a virtual one (awslabs/amazon-eks-ami: its boot loads GRID's module for such types)."""
@@ -33,15 +33,15 @@ def gpu_has_locked_drivers(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
             continue
         try:
             row = drivers.load().of(gpu, DISTRIBUTION)
-        except drivers.NoTuple as lack:
+        except drivers.NoTupleError as lack:
             yield path, str(lack)
         else:
             found = compatibility.faults(row, gpu, DISTRIBUTION, drivers.load().fabric(group.fabric))
             yield from ((path, fault) for fault in found)
 
 
-@rule("gpu-runs-the-locked-torch", RentedPlan)
-def gpu_runs_the_locked_torch(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
+@rule("gpu-runs-the-locked-torch", CloudPlan)
+def gpu_runs_the_locked_torch(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
     """CUDA 13 has no code for Volta, nor a driver after R580 (NVIDIA CUDA release notes; pytorch#157517)."""
     for i, group in enumerate(plan.groups):
         if group.gpu and (message := too_old(group.gpu)):

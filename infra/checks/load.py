@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.checks.rule import Violation, rule
-from infra.plan.cloud_model import RentedPlan
+from infra.plan.cloud_model import CloudPlan
 from infra.spec.cloud import Zoned
 
 
-@rule("nodes-come-and-go-by-a-load", RentedPlan)
-def nodes_come_and_go_by_a_load(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
+@rule("nodes-come-and-go-by-a-load", CloudPlan)
+def nodes_come_and_go_by_a_load(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
     """DCGM shows the load of whole GPUs (NVIDIA Multi-Instance GPU User Guide: no utilization of a GPU in slices)."""
     for i, group in enumerate(plan.groups):
         if group.elastic and (group.gpu is None or group.mig):
@@ -18,8 +18,8 @@ def nodes_come_and_go_by_a_load(_: Zoned, plan: RentedPlan) -> Iterator[Violatio
             yield f"cluster.nodes[{i}].max", f"{lack}, which would add and remove nodes; give `count`"
 
 
-@rule("a-group-never-empties", RentedPlan)
-def a_group_never_empties(_: Zoned, plan: RentedPlan) -> Iterator[Violation]:
+@rule("a-group-never-empties", CloudPlan)
+def a_group_never_empties(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
     """Target tracking adds nothing while its metric has no data (EC2 Auto Scaling User Guide, Target tracking); on
     Alibaba Cloud too the metric is the mean over the group's own nodes (Auto Scaling User Guide, system monitoring)."""
     for i, group in enumerate(plan.groups):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from infra.checks.rule import Violation, rule
-from infra.plan.cloud_model import RentedPlan
+from infra.plan.cloud_model import CloudPlan
 from infra.plan.model import Plan, SharedPlan
 from infra.spec.cluster import Cluster
 
@@ -39,8 +39,8 @@ def mounts_hide_no_system_folder(_: Cluster, plan: Plan) -> Iterator[Violation]:
             yield f"cluster.storage[{i}].mount", message
 
 
-@rule("down-leaves-something", RentedPlan, level="info")
-def down_leaves_something(_: Cluster, plan: RentedPlan) -> Iterator[Violation]:
+@rule("down-leaves-something", CloudPlan, level="info")
+def down_leaves_something(_: Cluster, plan: CloudPlan) -> Iterator[Violation]:
     """No KMS deletes a key at once, and a final backup is made to stay (AWS KMS pricing; FSx API, SkipFinalBackup;
     Alibaba Cloud KMS, "Schedule key deletion": a key that is pending costs nothing)."""
     yield "cluster", f"`down` leaves {'; '.join(plan.remains)}"

@@ -9,7 +9,7 @@ from typing import Any
 from infra import policy
 from infra.evaluate import Evaluation, evaluate
 from infra.graph.boot import boot_commands
-from infra.graph.program import SECRET, UNKNOWN, Graph, Node, rendered
+from infra.graph.program import SECRET, UNKNOWN, Graph, RenderedResource, rendered
 from infra.plan.model import Plan
 from infra.spec.cluster import Budget
 
@@ -62,7 +62,7 @@ def canonical(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _row(node: Node) -> dict[str, Any]:
+def _row(node: RenderedResource) -> dict[str, Any]:
     return {
         "urn": node.urn,
         "type": node.type,

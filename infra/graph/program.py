@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import logging
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,13 @@ from pulumi.runtime import mocks, settings
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.stack import run_in_stack
 
+from infra import registry
 from infra.gc_pause import uncollected
 from infra.plan.model import Plan
 
 PROJECT = "gpufleet"
 STACK_TYPE = "pulumi:pulumi:Stack"
 STACK_REFERENCE = "pulumi:pulumi:StackReference"
-PARAMETER = "aws:ssm/getParameter:getParameter"
-IMAGES = "alicloud:ecs/getImages:getImages"
-VERSIONS = "alicloud:cs/getKubernetesVersion:getKubernetesVersion"
-CREDENTIAL = "alicloud:cs/getClusterCredential:getClusterCredential"
-# Objects that the cloud fills in and the program reads: by type and property, the texts in them.
-FILLED = {
-    ("alicloud:cs/managedKubernetes:ManagedKubernetes", "rrsaMetadata"): ("ramOidcProviderArn", "rrsaOidcIssuerUrl")
-}
 
 # The engine's signatures on the wire (sdk/go/common/resource/sig and plugin/rpc.go).
 SECRET = "4dabf18193072939515e22adb298388d"
@@ -43,7 +36,7 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class RenderedResource:
     """One resource as the program registers it; inputs are Pulumi's wire names and values.
 
     ignores, replaced_on: paths of inputs whose changes are left alone, and those whose changes make another resource.
@@ -67,10 +60,10 @@ class Node:
 class Graph:
     """What a program declares: its resources by URN, and the outputs of the stack."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, RenderedResource] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, kind: str) -> list[Node]:
+    def of(self, kind: str) -> list[RenderedResource]:
         """The resources of a type, named whole or by its last part (`Node`)."""
         return [node for node in self.nodes.values() if node.type == kind or node.type.endswith(f":{kind}")]
 
@@ -150,7 +143,7 @@ class _Recorder(mocks.MockMonitor):
         urn = self.make_urn(request.parent, request.type, request.name)
         if urn in self.graph.nodes:
             self.repeated.append(urn)
-        self.graph.nodes[urn] = Node(
+        self.graph.nodes[urn] = RenderedResource(
             urn=urn,
             type=request.type,
             name=request.name,
@@ -192,19 +185,24 @@ class _Symbols(mocks.Mocks):
         for name, kind in _types.resource_types(self.classes.get(args.typ, pulumi.CustomResource)).items():
             if state.get(name) is None and _types.unwrap_type(kind) in (str, int):
                 state[name] = f"${{{args.name}.{name}}}"
-            elif texts := FILLED.get((args.typ, name)):
+            elif texts := _filled().get((args.typ, name)):
                 state[name] = {text: f"${{{args.name}.{name}.{text}}}" for text in texts}
         return f"${{{args.name}.id}}", state
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """A machine image reads as the name under which AWS publishes it, as EC2 itself would take it."""
-        if args.token == PARAMETER:
-            return {**args.args, "insecureValue": f"resolve:ssm:{args.args['name']}"}, []
-        if args.token == IMAGES:
-            return {**args.args, "id": "newest", "images": [{"id": f"newest:{args.args['nameRegex']}"}]}, []
-        if args.token == VERSIONS:  # what is released, only `up` finds out
-            return {**args.args, "id": "released", "metadatas": []}, []
-        if args.token == CREDENTIAL:
-            authority = {"clusterCert": f"authority:{args.args['clusterId']}", "clientCert": "", "clientKey": ""}
-            return {**args.args, "certificateAuthorities": [authority]}, []
+        """Answered by the clouds, for the functions that their programs call (`infra.registry.Cloud.invokes`)."""
+        if answer := _invokes().get(args.token):
+            return answer(args.args), []
         raise LookupError(f"the program asks {args.token}, which has no answer without a cloud")
+
+
+def _filled() -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """The objects that clouds fill in and programs read: by type and property, the texts in them."""
+    tables = [registry.cloud(name).filled for name in registry.CLOUDS]
+    return {key: texts for table in tables if table for key, texts in registry.part(table).items()}
+
+
+def _invokes() -> Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+    """The answers of all clouds, by the functions' tokens."""
+    tables = [registry.cloud(name).invokes for name in registry.CLOUDS]
+    return {token: answer for table in tables if table for token, answer in registry.part(table).items()}

@@ -47,7 +47,7 @@ class AlarmPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RentedKeyPlan:
+class CloudKeyPlan:
     """The stack's KMS key. deletion_days: for which it can be had back."""
 
     rotation_days: int
@@ -55,7 +55,7 @@ class RentedKeyPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RentedGroupPlan(GroupPlan):
+class CloudGroupPlan(GroupPlan):
     """Equal instances of one type. role: login machine or worker. fabric_gbps: of a node's cards together.
 
     public_address: a node is reached from the internet. security_group: the group's own.
@@ -90,7 +90,7 @@ class RentedGroupPlan(GroupPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RentedPlan(Plan):
+class CloudPlan(Plan):
     """A cluster in one region of a cloud. zones: by name, first the one that what stands in a single zone is in.
 
     bundle: of the stack's own bucket, which holds the playbook bundle; None where nodes are not made by playbooks.
@@ -99,16 +99,12 @@ class RentedPlan(Plan):
 
     region: str
     zones: tuple[str, ...]
-    groups: tuple[RentedGroupPlan, ...]
+    groups: tuple[CloudGroupPlan, ...]
     bundle: Retention | None
     store: StorePlan | None
-    key: RentedKeyPlan
+    key: CloudKeyPlan
     budget: AlarmPlan | None
     tags: Mapping[str, str]
-
-    @property
-    def place(self) -> str:
-        return f"{self.cloud} {', '.join(self.zones)}"
 
     @property
     def remains(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -20,11 +19,6 @@ class CommandPlan:
     where: Where
     when: str
     argv: tuple[str, ...]
-
-    @property
-    def summary(self) -> str:
-        """The command in one line, for people; never shortened: what is left out would not be reviewed."""
-        return f"{self.when}: {shlex.join(self.argv)}"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "argv": list(self.argv)}

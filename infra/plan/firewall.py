@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Literal
 
+from infra.plan.layout import LayoutError
+
 Network = IPv4Network | IPv6Network
 Direction = Literal["ingress", "egress"]
 
@@ -20,8 +22,10 @@ WIDEST_PREFIX = 8  # 10.0.0.0/8, fd00::/8: nobody's own network is wider
 WEB_PORTS = {80: "package mirrors", 443: "packages, object storage and the API of the cloud"}
 
 
-class OpenToTheWorld(ValueError):
+class OpenToTheWorldError(LayoutError):
     """SSH would be open to networks that nobody can mean by name."""
+
+    rule = "ssh-is-not-open-to-the-world"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ def access(
     login machine; without one, people log in to the nodes. nodes: the groups of the nodes. fabric: those of them whose
     nodes speak freely among themselves.
 
-    Raises OpenToTheWorld.
+    Raises OpenToTheWorldError.
     """
     refuse_the_world(ssh_from)
     doors = nodes if head is None else (head,)
@@ -97,9 +101,9 @@ def received(client: str, server: str, port: int | None, last: int | None = None
 
 
 def refuse_the_world(networks: Sequence[Network]) -> None:
-    """Raise OpenToTheWorld if SSH from these networks would be from `too_wide` ones."""
+    """Raise OpenToTheWorldError if SSH from these networks would be from `too_wide` ones."""
     for whole in too_wide(networks):
-        raise OpenToTheWorld(
+        raise OpenToTheWorldError(
             f"SSH would be open to {whole}; name the networks that people come from, each no wider than a /8"
         )
 

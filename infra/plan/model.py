@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from infra.plan.chart import ChartPlan
-from infra.plan.commands import CommandPlan, as_root, here, mounts
-from infra.plan.volumes import Scratch
+from infra.plan.commands import CommandPlan, mounts
+from infra.plan.disks import Scratch
 
 PLAYBOOK = ("up, on every node", "ansible-playbook", "playbooks/gpu_node.yml")
 HOURS_PER_MONTH = 730  # a year's 8760 hours in twelve equal months, as the clouds' own calculators count
@@ -63,18 +63,6 @@ class GroupPlan:
         """None where nobody adds or removes nodes by it."""
         return None
 
-    @property
-    def size(self) -> str:
-        """How many of what, for people."""
-        return f"{self.count} × {self.name}"
-
-    @property
-    def summary(self) -> str:
-        """The group in one line, for people."""
-        hardware = f"{self.gpus_per_node} × {self.gpu} each" if self.gpu else "no GPU"
-        ends = dict.fromkeys(f"{node.address}:{node.port}" for node in (*self.nodes[:1], *self.nodes[-1:]))
-        return " · ".join([hardware, " … ".join(ends) or "no address left"])
-
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPlan:
@@ -82,18 +70,6 @@ class NetworkPlan:
 
     cidr: str
     gateway: str | None
-
-    @property
-    def summary(self) -> str:
-        """The network in one line, for people."""
-        return self.cidr + (f" · this computer is {self.gateway}" if self.gateway else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalNetworkPlan(NetworkPlan):
-    """A network of this computer."""
-
-    gateway: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +87,6 @@ class StoragePlan:
     options: tuple[str, ...] = ()
     checksum: str = ""
 
-    @property
-    def summary(self) -> str:
-        """The storage in one line, for people."""
-        return f"{self.kind} {self.name} → {self.mount}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SharedPlan(StoragePlan):
@@ -127,12 +98,6 @@ class AccessPlan:
     """Who may log in, beside the key pair that every cluster makes for itself."""
 
     public_keys: tuple[str, ...]
-
-    @property
-    def summary(self) -> str:
-        """Who may log in, in one line for people."""
-        more = len(self.public_keys)
-        return "the stack's own key" + (f" and {more} more" if more else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,27 +193,6 @@ class Plan:
     findings: tuple[Finding, ...]
 
     @property
-    def place(self) -> str:
-        """Where the cluster will be, for people."""
-        return " ".join(filter(None, [self.cloud, self.region]))
-
-    @property
-    def headline(self) -> str:
-        """The cluster in one line for people, GPU nodes first."""
-        groups = sorted(self.groups, key=lambda group: group.gpu is None)
-        return " · ".join([self.stack, self.place, " + ".join(group.size for group in groups)])
-
-    @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        """What was decided for people, a concern a row."""
-        return (
-            ("network", self.network.summary),
-            *((group.name, group.summary) for group in self.groups),
-            *(("storage", storage.summary) for storage in self.storage),
-            ("access", self.access.summary),
-        )
-
-    @property
     def charts(self) -> tuple[ChartPlan, ...]:
         """The Helm charts that the stack installs for its tenant of Kubernetes."""
         return ()
@@ -276,24 +220,6 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         return _plain(asdict(self))
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalPlan(Plan):
-    """Nodes on this computer. isolation: an SSH server of one's own, or a machine with its own network and systemd."""
-
-    network: LocalNetworkPlan
-    isolation: Literal["process", "machine"]
-
-    @property
-    def place(self) -> str:
-        return f"this computer, isolation {self.isolation}"
-
-    @property
-    def commands(self) -> tuple[CommandPlan, ...]:
-        if self.isolation == "process":  # its nodes are processes of the caller
-            return (here("up, for each node", "sshd", "-f", "${config}"), here(*PLAYBOOK))
-        return (here("up, for each node", "systemd-nspawn", "--boot", "${node}"), as_root(*PLAYBOOK))
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.catalog import Price, UnknownRegion, load
-from infra.plan.cloud_model import RentedGroupPlan
-from infra.plan.model import Cost, CostItem, GroupPlan
+from infra.catalog import Price, UnknownRegionError, load
+from infra.plan.cloud_model import CloudGroupPlan
+from infra.plan.model import Cost, CostItem
 
 NO_TABLE = "no price in the tables"
 
@@ -16,28 +16,22 @@ NO_TABLE = "no price in the tables"
 class Bill:
     """What a group costs an hour, expected and at most; None where its type has no price. All in one currency."""
 
-    group: RentedGroupPlan
+    group: CloudGroupPlan
     expected: float | None
     most: float | None
     source: str
-
-
-def local_cost(groups: Sequence[GroupPlan]) -> Cost:
-    """Nodes on this computer: one free item a group."""
-    items = tuple(CostItem(name=each.name, quantity=each.count, hourly=0.0, source="this computer") for each in groups)
-    return Cost(currency="USD", hourly=0.0, hourly_max=0.0, per_gpu_hour=None, per_pflop_hour=None, items=items)
 
 
 def on_demand(type_name: str, region: str) -> Price | None:
     """None where the tables have no price of the type, or none of the region at all."""
     try:
         return load().price(type_name, region)
-    except UnknownRegion:
+    except UnknownRegionError:
         return None
 
 
 def spot_bill(
-    group: RentedGroupPlan, price: Price | None, cap: float | None, *, fallback: bool, first_on_demand: bool = False
+    group: CloudGroupPlan, price: Price | None, cap: float | None, *, fallback: bool, first_on_demand: bool = False
 ) -> Bill:
     """Spot moves by the hour: a node costs at most its cap, or the on-demand price, which is its limit.
 
@@ -85,12 +79,12 @@ def _ratios(bills: Sequence[Bill]) -> tuple[float | None, float | None]:
     return total / sum(_gpus(bill.group) for bill in of_gpus), total / (tflops / 1000) if tflops else None
 
 
-def _gpus(group: RentedGroupPlan) -> float:
+def _gpus(group: CloudGroupPlan) -> float:
     """Whole GPUs: some types rent a part of one."""
     return group.count * group.gpus_per_node * load().type(group.type).gpu_share
 
 
-def _tflops(group: RentedGroupPlan) -> float | None:
+def _tflops(group: CloudGroupPlan) -> float | None:
     """What the group's GPUs do together in bf16; None where no figure is known."""
     catalog = load()
     rate = catalog.rate(catalog.gpu(group.gpu), "bf16") if group.gpu else None

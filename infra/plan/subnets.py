@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Literal
 
+from infra.plan.layout import LayoutError
+
 Kind = Literal["public", "private", "fabric"]
 Place = tuple[str, Kind]
 
@@ -20,11 +22,13 @@ RESERVED_ADDRESSES = 5
 ROOM_PREFIX_BITS = 8  # every subnet has at least 1/256 of the VPC, so that groups grow without moving anything
 
 
-class NoRoom(ValueError):
+class SubnetsDoNotFitError(LayoutError):
     """A network that cannot hold what is asked of it.
 
     smallest: the prefix of the smallest network that can, None where no VPC can.
     """
+
+    rule = "network-holds-the-subnets"
 
     def __init__(self, message: str, smallest: int | None) -> None:
         super().__init__(message)
@@ -71,11 +75,13 @@ def carve(network: IPv4Network, needs: Sequence[Need]) -> tuple[Subnet, ...]:
     there before, and growth within a subnet's capacity moves nothing at all. No space is lost: the free blocks all
     differ in size, smallest first, so a subnet fits exactly if the addresses left are enough for it.
 
-    Raises NoRoom, naming the subnet that does not fit and the smallest network that holds all.
+    Raises SubnetsDoNotFitError, naming the subnet that does not fit and the smallest network that holds all.
     """
     if not LARGEST_PREFIX <= network.prefixlen <= SMALLEST_PREFIX:
         nearest = min(max(network.prefixlen, LARGEST_PREFIX), SMALLEST_PREFIX)
-        raise NoRoom(f"{network} cannot be a VPC, which is a /16 to a /28; the nearest is a /{nearest}", nearest)
+        raise SubnetsDoNotFitError(
+            f"{network} cannot be a VPC, which is a /16 to a /28; the nearest is a /{nearest}", nearest
+        )
     wanted = _wanted(needs)
     free = [network]
     subnets: list[Subnet] = []
@@ -115,17 +121,21 @@ def _take(free: list[IPv4Network], prefix: int) -> IPv4Network | None:
     return None
 
 
-def _no_room(network: IPv4Network, place: Place, wanted: Mapping[Place, int]) -> NoRoom:
+def _no_room(network: IPv4Network, place: Place, wanted: Mapping[Place, int]) -> SubnetsDoNotFitError:
     zone, kind = place
     prefix = _prefix(network.prefixlen, wanted[place])
     what = f"{network} has no room for the {kind} subnet of {zone} ({wanted[place]} addresses, a /{prefix})"
     if prefix < LARGEST_PREFIX:
-        return NoRoom(f"{what}; a subnet is a /16 at most, with {_capacity(LARGEST_PREFIX)} addresses", None)
+        return SubnetsDoNotFitError(
+            f"{what}; a subnet is a /16 at most, with {_capacity(LARGEST_PREFIX)} addresses", None
+        )
     smallest = next((p for p in range(network.prefixlen - 1, LARGEST_PREFIX - 1, -1) if _holds(p, wanted)), None)
     if smallest is None:
-        return NoRoom(f"{what}, and no VPC, a /16 at most, holds all: fewer nodes or zones, or a second cluster", None)
+        return SubnetsDoNotFitError(
+            f"{what}, and no VPC, a /16 at most, holds all: fewer nodes or zones, or a second cluster", None
+        )
     larger = network.supernet(new_prefix=smallest)
-    return NoRoom(f"{what}; the smallest network that holds all is a /{smallest}: {larger}", smallest)
+    return SubnetsDoNotFitError(f"{what}; the smallest network that holds all is a /{smallest}: {larger}", smallest)
 
 
 def _holds(prefix: int, wanted: Mapping[Place, int]) -> bool:

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.policy.tables import ArnForm, of_every_cloud
 from infra.policy.wire import items, mapping
 
 WILD = frozenset("*?")
 NOT_KNOWN = ("[unknown]", "[secret]")
 ACTION = re.compile(r"[A-Za-z0-9-]+:[A-Za-z0-9]+")
 NAMING = ("stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike")
-FLAT = ("s3", "oss", "sqs", "sns", "mns")  # services whose resources are names at once, and not `type/name`
-ARN_PARTS = {"arn": 6, "acs": 5}
 LEAST_PREFIX, LEAST_RUN = 2, 3  # letters or digits: fewer stand in every other name
 
 
@@ -55,13 +54,18 @@ class Statement:
         return self.texts("resource")
 
     def principals(self, kind: str) -> list[str]:
-        """Those of a kind: AWS, RAM, Service, Federated. A bare list is of accounts."""
+        """Those of a kind, such as Service or Federated; none of a bare list, which is of accounts."""
         named = self.elements.get("principal")
         if isinstance(named, Mapping):
             return [
                 str(each) for key, names in named.items() if str(key).lower() == kind.lower() for each in items(names)
             ]
-        return self.texts("principal") if kind in ("AWS", "RAM") else []
+        return []
+
+    def accounts(self, kind: str) -> list[str]:
+        """Those of the kind that stands for accounts; a bare list is of them."""
+        bare = not isinstance(self.elements.get("principal"), Mapping)
+        return self.texts("principal") if bare else self.principals(kind)
 
     @property
     def lets_in_anybody(self) -> bool:
@@ -127,13 +131,13 @@ def too_wide(resource: str) -> bool:
         return True
     if not WILD & set(text) or text.startswith("known"):
         return False
-    parts = text.split(":", ARN_PARTS.get(text[:3], 1) - 1)
-    if len(parts) != ARN_PARTS.get(parts[0]) or WILD & set(parts[-4]):
+    form, parts = _parts(text)
+    if form is None or WILD & set(parts[-4]):
         return True
     service, account, name = parts[-4], parts[-2], parts[-1]
     if service == "iam" and WILD & set(account):
         return True
-    if service in FLAT:
+    if service in form.flat:
         first = name.partition("/")[0]
         return _prefix(first) < (LEAST_PREFIX if WILD & set(first) else 1)
     kind_and_name = re.split(r"[/:]", name, maxsplit=1)
@@ -145,10 +149,17 @@ def account_of(text: str) -> str | None:
     if re.fullmatch(r"\d{12,16}|\$\{[^}:]+\}", text):
         return text
     bare = re.sub(r"\$\{[^}:]*:[^}]*\}", "*", text)  # filled in from the caller
-    parts = bare.split(":", ARN_PARTS.get(bare[:3], 1) - 1)
-    if len(parts) != ARN_PARTS.get(parts[0]) or not exact(parts[-2]):
-        return None
-    return parts[-2]
+    form, parts = _parts(bare)
+    return parts[-2] if form is not None and exact(parts[-2]) else None
+
+
+def _parts(text: str) -> tuple[ArnForm | None, list[str]]:
+    """The parts of a resource's name, and its form: None for a text that has none."""
+    for form in of_every_cloud().arns:
+        parts = text.split(":", form.parts - 1)
+        if parts[0] == form.prefix and len(parts) == form.parts:
+            return form, parts
+    return None, [text]
 
 
 def _prefix(text: str) -> int:

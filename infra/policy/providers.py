@@ -1,14 +1,15 @@
-"""Where a resource goes is written down: a default provider takes account and region from whoever runs the program."""
+"""Where a resource goes is written down: a default provider takes account and region from the caller's environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from infra.policy import tables
 from infra.policy.rule import Resource, Violation, rule
 from infra.policy.wire import false
 
 CREDENTIALS = ("accessKey", "secretKey", "token", "securityToken")
-PROVIDERS = ("pulumi:providers:aws", "pulumi:providers:alicloud")
+PROVIDERS = tables.of_every_cloud().providers
 OWN = ("pulumi:providers:", "pulumi:pulumi:")
 
 
@@ -17,14 +18,14 @@ def explicit_provider(resource: Resource) -> Iterator[Violation]:
     """Each resource has a provider that the program made."""
     name = resource.provider.rpartition("::")[2]
     if not resource.type.startswith(OWN) and (not name or name.startswith("default")):
-        yield "", "needs an explicit provider: the default one takes its region from whoever runs it"
+        yield "", "needs an explicit provider: the default one takes its region from the caller's environment"
 
 
 @rule("provider-region", *PROVIDERS)
 def provider_region(resource: Resource) -> Iterator[Violation]:
     """A provider names its region."""
     if not resource.inputs.get("region"):
-        yield "region", "must be set: without it the region is whoever runs it's"
+        yield "region", "must be set: without it the region comes from the caller's environment"
 
 
 @rule("provider-credentials", *PROVIDERS)

@@ -140,13 +140,6 @@ def stack_rule(name: str) -> Callable[[OfStack], OfStack]:
     return register
 
 
-def check(rows: Sequence[Row | Resource], ceiling_usd_per_hour: float | None = None) -> tuple[Finding, ...]:
-    """What every rule finds in the resources of a stack, in the rules' order."""
-    resources = (row if isinstance(row, Resource) else Resource.of(row) for row in rows)
-    stack = Stack(tuple(resources), ceiling_usd_per_hour)
-    return tuple(finding for rule in RULES.values() for finding in rule.findings(stack))
-
-
 def summary(rule: Rule) -> str:
     """What the rule is about, in one line."""
     return (rule.violations.__doc__ or "").partition("\n")[0]

@@ -1,7 +1,7 @@
 """User data and tags are no place for secrets: every process of the node, and whoever may describe it, reads them.
 
 Sources: EC2 User Guide, "Run commands when you launch an EC2 instance with user data input" (not protected) and "Tag
-your Amazon EC2 resources" (not for sensitive data); the documented forms of the tokens of AWS, GitHub, GitLab, Hugging
+your Amazon EC2 resources" (not for sensitive data); the documented forms of the tokens of GitHub, GitLab, Hugging
 Face and Slack.
 """
 
@@ -14,15 +14,13 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
-from infra.clouds.alicloud.policy import nodes
+from infra.policy import tables
 from infra.policy.rule import Resource, Violation, rule
-from infra.policy.wire import INSTANCE, LAUNCH_CONFIGURATION, LAUNCH_TEMPLATE, SPOT_INSTANCE, mapping, nested
+from infra.policy.wire import mapping, nested
 
 KEYS = ("userData", "userDataBase64")
 GZIP = b"\x1f\x8b"
 SECRETS = {
-    "an access key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    "an access key of Alibaba Cloud": r"\bLTAI[A-Za-z0-9]{12,}\b",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
     "a token of GitHub": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})",
     "a token of GitLab": r"\bglpat-[\w-]{16,}",
@@ -39,7 +37,7 @@ SECRETS = {
 }
 
 
-@rule("secrets-in-user-data", LAUNCH_TEMPLATE, LAUNCH_CONFIGURATION, INSTANCE, SPOT_INSTANCE, *nodes.STARTED)
+@rule("secrets-in-user-data", *tables.of_every_cloud().with_user_data)
 def secrets_in_user_data(resource: Resource) -> Iterator[Violation]:
     """User data holds no secret, plain, encoded or compressed."""
     for key in KEYS:
@@ -60,7 +58,8 @@ def secrets_in_tags(resource: Resource) -> Iterator[Violation]:
 
 def secret_in(text: str) -> str | None:
     """What kind of secret a text seems to hold."""
-    return next((what for what, pattern in SECRETS.items() if re.search(pattern, text)), None)
+    patterns = {**tables.of_every_cloud().secrets, **SECRETS}
+    return next((what for what, pattern in patterns.items() if re.search(pattern, text)), None)
 
 
 def _text(value: Any) -> str:

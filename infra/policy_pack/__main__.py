@@ -27,7 +27,7 @@ from pulumi_policy import (  # pyright: ignore[reportMissingImports] (the pack h
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from infra.policy import RULES, Resource, ResourceRule, Rule, Stack, StackRule, summary
+from infra.policy import Resource, ResourceRule, Rule, Stack, StackRule, rules, summary
 
 CEILING = "usd_per_hour"
 
@@ -75,4 +75,4 @@ def read(given: ResourceValidationArgs | PolicyResource) -> Resource:
     )
 
 
-PolicyPack("gpufleet", [policy(rule) for rule in RULES.values()], enforcement_level=EnforcementLevel.MANDATORY)
+PolicyPack("gpufleet", [policy(rule) for rule in rules().values()], enforcement_level=EnforcementLevel.MANDATORY)

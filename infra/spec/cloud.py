@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
 from infra.spec.cluster import Access, Budget, Cluster, Section, at_least_one
-from infra.spec.errors import Contradiction, Mistake
+from infra.spec.errors import ContradictionError, Mistake
 from infra.spec.fields import STACK, Cidr, Count, Flag, MountPath, Name, PublicKey, like
 
 EMAIL = r"\w[\w.+-]*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
@@ -33,7 +33,7 @@ class SshAccess(Access):
     @model_validator(mode="after")
     def _key_for_ssh(self) -> SshAccess:
         if self.ssh_from and self.public_key is None:
-            raise Contradiction([(("public_key",), "is missing: nobody can use `ssh_from` without a key")])
+            raise ContradictionError([(("public_key",), "is missing: nobody can use `ssh_from` without a key")])
         return self
 
 
@@ -45,7 +45,7 @@ class ToldBudget(Budget):
     @model_validator(mode="after")
     def _something_to_tell(self) -> ToldBudget:
         if self.notify and self.monthly is None:
-            raise Contradiction([(("monthly",), "is missing: `notify` tells of a month's limit")])
+            raise ContradictionError([(("monthly",), "is missing: `notify` tells of a month's limit")])
         return self
 
 
@@ -88,7 +88,7 @@ class Counted(Section):
     @model_validator(mode="after")
     def _one_way_to_count(self) -> Counted:
         if mistakes := list(self._count_mistakes()):
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
     def _count_mistakes(self) -> Iterator[Mistake]:
@@ -123,7 +123,7 @@ class Zoned(Cluster):
         region, several = info.data.get("region"), isinstance(value, tuple)
         zones = value if several else (value,)
         if mistakes := [((i,) * several, text) for i, text in _zone_mistakes(zones, region)]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return value
 
     @field_validator("nodes", mode="after", check_fields=False)
@@ -138,16 +138,16 @@ class Zoned(Cluster):
             for i, group in enumerate(groups)
             if group.zone is not None and group.zone not in zones
         ]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return groups
 
     @model_validator(mode="after")
     def _zone_or_zones(self) -> Zoned:
         if self.zone is not None and self.zones is not None:
-            raise Contradiction([(("zones",), "cannot stand beside `zone`: name one or several")])
+            raise ContradictionError([(("zones",), "cannot stand beside `zone`: name one or several")])
         if not self.all_zones:
             message = f"is missing, such as {self.example_zone}: a zone that the cloud picks may be another tomorrow"
-            raise Contradiction([(("zone",), message)])
+            raise ContradictionError([(("zone",), message)])
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
-from infra.spec.errors import Contradiction, Mistake
+from infra.spec.errors import ContradictionError, Mistake
 from infra.spec.fields import Limit, PublicKey
 
 
@@ -55,9 +55,9 @@ def at_least_one(items: tuple[N, ...]) -> tuple[N, ...]:
 
 
 def unique_names(items: tuple[N, ...], info: ValidationInfo) -> tuple[N, ...]:
-    """Raises Contradiction for every item that bears the name of an earlier one."""
+    """Raises ContradictionError for every item that bears the name of an earlier one."""
     if mistakes := list(repeated_names(items, str(info.field_name))):
-        raise Contradiction(mistakes)
+        raise ContradictionError(mistakes)
     return items
 
 

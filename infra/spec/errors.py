@@ -59,7 +59,7 @@ Place = tuple[str | int, ...]  # the keys and list positions that lead to a valu
 Mistake = tuple[Place, str]
 
 
-class Contradiction(ValueError):
+class ContradictionError(ValueError):
     """Raised by validators of the spec: mistakes deeper inside the value that was checked, each with its own place."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
@@ -81,7 +81,7 @@ def explained(error: ValidationError, kind: type[BaseModel]) -> Iterator[Mistake
             unknown[place[:-1]].append(str(place[-1]))
         elif item["type"] == "missing":
             missing[place[:-1]].append(str(place[-1]))
-        elif isinstance(cause, Contradiction):
+        elif isinstance(cause, ContradictionError):
             yield from ((_written(kind, place)[0] + inner, message) for inner, message in cause.mistakes)
         else:
             tag = (TAG,) if item["type"] in _OF_THE_TAG else ()

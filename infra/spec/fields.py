@@ -35,6 +35,13 @@ def like(pattern: str, what: str) -> Callable[[str], str]:
     return check
 
 
+def version_text(value: Any) -> Any:
+    """A version that is a text. Raises ValueError for the number that YAML takes it for."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'{shown(value)} is a number; write it in quotes, such as "1.35", or 1.40 would be 1.4')
+    return value
+
+
 def _name(text: str) -> str:
     if len(text) > NAME_LENGTH:
         raise ValueError(f"has {len(text)} characters; a name has at most {NAME_LENGTH}")

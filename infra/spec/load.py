@@ -18,7 +18,7 @@ from infra.printable import one_line
 from infra.spec.cluster import Cluster
 from infra.spec.errors import Problem, SpecError, explained, key_path, quoted, shown
 from infra.spec.fields import STACK
-from infra.spec.yaml_source import MOST_BYTES, Document, Unreadable, read
+from infra.spec.yaml_source import MOST_BYTES, Document, UnreadableError, read
 from infra.suggest import hint, strays
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
@@ -113,7 +113,7 @@ def _named(root: Path, folder: Path) -> list[str]:
 def _read(root: Path, path: Path) -> Document:
     try:
         return read(_content(root / path))
-    except Unreadable as error:
+    except UnreadableError as error:
         raise SpecError([Problem(path.as_posix(), error.line, "", str(error))]) from None
     except OSError as error:
         raise SpecError([Problem(path.as_posix(), 0, "", f"cannot be read: {error.strerror}")]) from None

@@ -17,7 +17,7 @@ MOST_VALUES = 100_000  # with each alias counted as what it stands for: few byte
 LONGEST_KEY, LONGEST_NUMBER = 200, 20  # characters
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """A text that is no YAML document; line counts from 1."""
 
     def __init__(self, line: int, message: str) -> None:
@@ -97,13 +97,13 @@ _MISTAKES = {
 
 
 def read(content: bytes) -> Document:
-    """Raises Unreadable where the content is not UTF-8, not YAML, YAML that is more than data, or too much of it."""
+    """Raises UnreadableError for content that is not UTF-8, not YAML, YAML that is more than data, or too long."""
     if len(content) > MOST_BYTES:
-        raise Unreadable(1, f"is larger than {MOST_BYTES >> 20} MiB")
+        raise UnreadableError(1, f"is larger than {MOST_BYTES >> 20} MiB")
     try:
         return _read(content)
     except RecursionError:
-        raise Unreadable(1, "is nested too deeply") from None
+        raise UnreadableError(1, "is nested too deeply") from None
 
 
 def _read(content: bytes) -> Document:
@@ -111,17 +111,17 @@ def _read(content: bytes) -> Document:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Unreadable(line, f"byte 0x{content[error.start]:02x} is not UTF-8 text") from None
+        raise UnreadableError(line, f"byte 0x{content[error.start]:02x} is not UTF-8 text") from None
     try:
         root = yaml.compose(text, Loader=_EngineLoader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise Unreadable(line, f"character U+{error.character:04X} cannot stand in a file") from None
+        raise UnreadableError(line, f"character U+{error.character:04X} cannot stand in a file") from None
     except yaml.MarkedYAMLError as error:
         unclosed = str(error.problem).endswith(("'<stream end>'", "end of stream"))
         mark = error.context_mark if unclosed else error.problem_mark
         message = _MISTAKES.get(str(error.problem), error.problem)
-        raise Unreadable(mark.line + 1 if mark else 1, f"cannot be read as YAML: {message}") from None
+        raise UnreadableError(mark.line + 1 if mark else 1, f"cannot be read as YAML: {message}") from None
     document = Document(None, {"": 1})
     return Document(_Reading(document).data(root, "") if root else None, document.lines, document.repeated)
 
@@ -138,7 +138,7 @@ class _Reading:
 
     def data(self, node: yaml.Node, path: str) -> Any:
         if id(node) in self.open:
-            raise Unreadable(node.start_mark.line + 1, "an anchor holds itself")
+            raise UnreadableError(node.start_mark.line + 1, "an anchor holds itself")
         if id(node) not in self.done:
             self.open.add(id(node))
             before = self.values
@@ -150,13 +150,13 @@ class _Reading:
             self.values += self.size[id(node)]
         if self.values > MOST_VALUES:
             line = node.start_mark.line + 1
-            raise Unreadable(line, f"holds more than {MOST_VALUES:,} values up to here, its aliases counted")
+            raise UnreadableError(line, f"holds more than {MOST_VALUES:,} values up to here, its aliases counted")
         return self.done[id(node)]
 
     def _data(self, node: yaml.Node, path: str) -> Any:
         if node.tag not in _TAGS:
             tag = escaped(node.tag[:LONGEST_KEY])  # which may hold any character, written as %0A
-            raise Unreadable(node.start_mark.line + 1, f"must be plain data, without the tag {tag}")
+            raise UnreadableError(node.start_mark.line + 1, f"must be plain data, without the tag {tag}")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -166,7 +166,7 @@ class _Reading:
         try:
             return _SCALARS[node.tag](node.value)
         except ValueError:
-            raise Unreadable(
+            raise UnreadableError(
                 node.start_mark.line + 1, f"{quoted(node.value)} does not fit its tag {escaped(node.tag)}"
             ) from None
 
@@ -175,9 +175,9 @@ class _Reading:
         for key, value in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                raise Unreadable(line, "a key must be a word, not a list or a mapping")
+                raise UnreadableError(line, "a key must be a word, not a list or a mapping")
             if len(key.value) > LONGEST_KEY:
-                raise Unreadable(line, f"a key of {len(key.value):,} characters is none of a stack file's")
+                raise UnreadableError(line, f"a key of {len(key.value):,} characters is none of a stack file's")
             name = _key(key.value)
             here = f"{path}.{name}" if path else name
             if name in found:

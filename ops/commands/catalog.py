@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from infra import catalog
-from infra.catalog import Catalog, Gpu, InstanceType, UnknownName
+from infra.catalog import Catalog, Gpu, InstanceType, UnknownNameError
 from ops.errors import Failure
 
 Document = dict[str, Any]
@@ -26,7 +26,7 @@ def show(name: str = "") -> Document:
         gpus = [gpu for gpu in tables.gpus if begins(gpu.name, name)]
     if not types and not gpus:
         known = [row.name for row in (*tables.types, *tables.gpus)]
-        raise Failure(f"{UnknownName(name, known)} (`gpufleet catalog show` lists all)", code=2)
+        raise Failure(f"{UnknownNameError(name, known)} (`gpufleet catalog show` lists all)", code=2)
     named = {kind.gpu for kind in types} | {gpu.name for gpu in gpus}
     return {
         "types": [plain(asdict(kind)) | {"prices": prices(tables, kind)} for kind in types],

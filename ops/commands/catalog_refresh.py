@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load
-from infra.catalog.merge import Answers, Change, merge, together
 from infra.catalog.table import TABLES, write
+from infra.clouds.aws.catalog.merge import Answers, Change, merge, together
 from ops.clouds.aws import catalog_source
 from ops.clouds.aws.account import Account
 from ops.console.phases import Phases

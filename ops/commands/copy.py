@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
+from infra.clouds.alicloud.plan import summary
 from infra.clouds.alicloud.plan.model import AlicloudPlan
 from infra.handover import Copied, Handover
 from ops import stack as cluster
@@ -44,7 +45,7 @@ def copy(project: Project, stack: str, phases: Phases) -> Document:
     decided = cluster.decide(cluster.read(project, stack))
     assert isinstance(decided, AlicloudPlan)  # no other has copies
     for each in decided.copies:
-        phases.note(f"price       {each.summary}")
+        phases.note(f"price       {summary.copy(each)}")
     done = []
     for one in told.copies:
         source, target = places(told, one)

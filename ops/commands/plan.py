@@ -10,6 +10,7 @@ from typing import Any
 from infra.evaluate import Evaluation, decide, described
 from infra.gc_pause import uncollected
 from infra.plan.model import HOURS_PER_MONTH, Cost, Plan
+from infra.plan.summary import summary_of
 from infra.printable import escaped
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
@@ -76,13 +77,13 @@ def picture(planned: Planned, file: Path) -> None:
 
 def text(planned: Planned) -> str:
     """The plan as a person reads it: network, groups, storage, access, findings, price."""
-    decided, document = planned.decided, planned.document
+    decided, document, summary = planned.decided, planned.document, summary_of(planned.decided)
     if "difference" in document:
         from infra.graph import diff
 
         return diff.text(document)
     rows = [
-        *decided.rows,
+        *summary.rows,
         *(
             (RUNS[command["where"]], f"{command['when']}: {shlex.join(command['argv'])}")
             for command in document["commands"]
@@ -91,7 +92,7 @@ def text(planned: Planned) -> str:
         ("price", price_line(decided.cost)),
         ("month", month_line(decided.cost, planned.file.spec.budget)),
     ]
-    lines = [escaped(decided.headline), "", *(f"  {name:<12} {escaped(value)}" for name, value in rows if value)]
+    lines = [escaped(summary.headline), "", *(f"  {name:<12} {escaped(value)}" for name, value in rows if value)]
     count = sum(row["custom"] for row in document["resources"])  # components are names for what is in them
     picture = f"picture: gpufleet plan {decided.stack} --picture plan.svg"
     return "\n".join([*lines, f"  {count} resources · nothing created · {picture}"])

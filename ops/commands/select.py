@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from infra import catalog
-from infra.catalog import FabricNeed, Precision, UnknownRegion, selection
+from infra.catalog import FabricNeed, Precision, UnknownRegionError, selection
 from infra.catalog.selection import Ask, AskError, Choice, Exchange, Offer
 from ops.errors import Failure
 
@@ -47,7 +47,7 @@ def select(
             clouds=tuple(clouds),
         )
         return document(ask, selection.choose(ask, tables), tables.least_measured_share)
-    except (AskError, UnknownRegion) as mistake:
+    except (AskError, UnknownRegionError) as mistake:
         raise Failure(str(mistake), code=2) from None
 
 

@@ -96,12 +96,14 @@ def _submitted(
     group: the first one or None, since the runtime of TrainJobs, which `up` leaves there, is of that one alone.
     """
     from infra.clouds.kubernetes.plan.model import KubernetesPlan
+    from infra.plan.summary import summary_of
     from ops.clouds.kubernetes.cloud import connected
     from ops.jobs.kubernetes import Submission
 
     decided = cluster.decide(cluster.read(project, stack))
     if not isinstance(decided, KubernetesPlan):
-        raise Failure(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
+        location = summary_of(decided).location
+        raise Failure(f"jobs on {location} are submitted with its own tools: see docs/kubernetes.md")
     own = decided.groups[0].name
     if group not in (None, own):
         raise Failure(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)

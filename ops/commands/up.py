@@ -13,6 +13,7 @@ from pathlib import Path
 from infra.evaluate import described
 from infra.handover import Handover
 from infra.plan.model import Finding, Plan
+from infra.plan.summary import summary_of
 from infra.printable import one_line
 from infra.spec import StackFile
 from ops import stack as cluster
@@ -122,7 +123,8 @@ def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row],
     deploying.prepare()
     if cloud.billed:
         with phases.phase("recover") as phase:
-            phase.say(f"{recover(cloud, deploying, rows)} found in {decided.place} that the engine did not know")
+            location = summary_of(decided).location
+            phase.say(f"{recover(cloud, deploying, rows)} found in {location} that the engine did not know")
     phases.command(f"pulumi up --refresh --stack {stack}")
     with phases.phase("nodes" if names else "resources") as phase:
         deploying.up(project.log(stack, "nodes"), done)

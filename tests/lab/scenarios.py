@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpu_machines import Hardware
 
+from infra.clouds.aws.plan.volumes import scratch
 from infra.handover import Disks
-from infra.plan.volumes import scratch
 
 SCRATCH = scratch(disks=2, disk_gb=1000)
 

@@ -12,8 +12,8 @@ from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
 from infra.clouds.aws.plan.cluster import BUCKET_OPTIONS
+from infra.clouds.aws.plan.volumes import scratch
 from infra.handover import Disks, Storage
-from infra.plan.volumes import scratch
 
 pytestmark = pytest.mark.drill
 

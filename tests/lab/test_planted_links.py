@@ -13,9 +13,9 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played, make_key
 
+from infra.clouds.aws.plan.volumes import scratch
 from infra.clouds.local.site import MACHINE_USER
 from infra.handover import Disks, Storage
-from infra.plan.volumes import scratch
 
 pytestmark = pytest.mark.drill
 

@@ -11,5 +11,9 @@ CLOUD = Cloud(
         *(f"infra.checks.{name}" for name in ("drivers", "load", "prices")),
     ),
     policy=tuple(f"infra.clouds.alicloud.policy.{name}" for name in ("keeping", "network", "nodes", "rights")),
+    policy_tables="infra.clouds.alicloud.policy.tables:TABLES",
     picture="infra.clouds.alicloud.picture:scene",
+    summary="infra.clouds.alicloud.plan.summary:AlicloudSummary",
+    invokes="infra.clouds.alicloud.invokes:INVOKES",
+    filled="infra.clouds.alicloud.invokes:FILLED",
 )

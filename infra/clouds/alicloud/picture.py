@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from infra.clouds.alicloud.plan import summary
-from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, AlicloudPlan
+from infra.clouds.alicloud.plan.model import AlicloudAckPlan, AlicloudGroupPlan, AlicloudPlan
 from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 
 
@@ -37,6 +37,7 @@ def _group(plan: AlicloudPlan, group: AlicloudGroupPlan, zones: tuple[int, int])
         most=group.most,
         gpus=group.gpus_per_node,
         cards=tuple("efa" for _ in group.eris) or ("interface",),  # an ERI carries IP traffic too, as that kind does
+        kinds={"interface": "IP interface", "efa": "eRDMA with IP"},
     )
     whole = card(plan, group, [line for line in lines if line])
     return replace(whole, size=f"{summary.count(group)} × {group.type}", machines=machines, zones=zones)
@@ -48,7 +49,7 @@ def _entrances(plan: AlicloudPlan) -> Iterator[Note]:
 
 
 def _outside(plan: AlicloudPlan) -> Iterator[Note]:
-    if plan.ack:
+    if isinstance(plan, AlicloudAckPlan):
         parts = summary.kubernetes(plan.ack).split(" · ")
         yield Note(title=parts[0], lines=("control plane", *parts[1:]))
     for item in plan.storage:

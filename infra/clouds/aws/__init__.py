@@ -12,7 +12,17 @@ CLOUD = Cloud(
     ),
     policy=tuple(
         f"infra.clouds.aws.policy.{name}"
-        for name in ("addresses", "buckets", "disks", "fleets", "iam", "network", "sharing", "trust")
+        for name in (
+            *("identity.credentials", "identity.iam", "identity.trust"),
+            *("network.addresses", "network.ssh", "network.vpc"),
+            *("nodes.cost", "nodes.fleets", "nodes.metadata"),
+            *("storage.buckets", "storage.deletion", "storage.disks", "storage.sharing"),
+            *("eks", "tags"),
+        )
     ),
+    policy_tables="infra.clouds.aws.policy.tables:TABLES",
     picture="infra.clouds.aws.picture:scene",
+    summary="infra.clouds.aws.plan.summary:AwsSummary",
+    invokes="infra.clouds.aws.invokes:INVOKES",
+    replacement="infra.clouds.aws.replacement:REPLACES",
 )

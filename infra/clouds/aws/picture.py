@@ -8,9 +8,11 @@ from functools import partial
 
 from infra.clouds.aws.plan import summary
 from infra.clouds.aws.plan.capacity import CapacityBlock
-from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsEksPlan, AwsGroupPlan, AwsPlan, LustrePlan
 from infra.graph.picture.scene import Card, Machines, Note, Scene, card, of_zones
 from infra.plan.cloud_model import BucketPlan
+
+INTERFACES = {"interface": "IP interface", "efa-only": "EFA only", "efa": "EFA with IP"}
 
 
 def scene(plan: AwsPlan) -> Scene:
@@ -51,6 +53,7 @@ def _group(plan: AwsPlan, group: AwsGroupPlan, zones: tuple[int, int]) -> Card:
         most=group.most,
         gpus=group.gpus_per_node,
         cards=tuple(interface.interface_type for interface in group.interfaces),
+        kinds=INTERFACES,
     )
     whole = card(plan, group, [line for line in lines if line])
     paid = {"right": "paid up front"} if isinstance(group.market, CapacityBlock) else {}
@@ -67,7 +70,7 @@ def _entrances(plan: AwsPlan) -> Iterator[Note]:
 
 
 def _outside(plan: AwsPlan) -> Iterator[Note]:
-    if plan.eks:
+    if isinstance(plan, AwsEksPlan):
         parts = summary.kubernetes(plan.eks).split(" · ")
         yield Note(title=parts[0], lines=("control plane", *parts[1:]))
     for item in plan.storage:

@@ -7,4 +7,6 @@ CLOUD = Cloud(
     plan="infra.clouds.local.plan:decide",
     resources="infra.clouds.local.resources:declare",
     checks=("infra.clouds.local.checks",),
+    summary="infra.clouds.local.summary:LocalSummary",
+    replacement="infra.clouds.local.replacement:REPLACES",
 )

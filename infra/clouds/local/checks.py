@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from infra.checks.rule import Violation, rule
+from infra.clouds.local.plan import LocalPlan
 from infra.clouds.local.spec import LocalSpec
 from infra.plan.addresses import BLOCK, FIRST_HOST
-from infra.plan.model import LocalPlan
 
 LOOPBACK = IPv4Network("127.0.0.0/8")  # RFC 1122, 3.2.1.3
 PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))  # RFC 1918, 3

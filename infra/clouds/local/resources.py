@@ -9,8 +9,9 @@ from pulumi import ComponentResource, Output, ProviderResource, ResourceOptions,
 
 from infra import handover
 from infra.clouds.local import base, site
+from infra.clouds.local.plan import LocalPlan
 from infra.clouds.local.provider import NodeProvider, SiteProvider
-from infra.plan.model import LocalPlan, NodePlan
+from infra.plan.model import NodePlan
 
 
 class Site(dynamic.Resource, module="gpufleet", name="Site"):

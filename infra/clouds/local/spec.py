@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from infra.spec.cluster import Cluster, Section, at_least_one, repeated_names, unique_names
-from infra.spec.errors import Contradiction, Mistake
+from infra.spec.errors import ContradictionError, Mistake
 from infra.spec.fields import Address, Cidr, Count, MountPath, Name, Port
 
 # Loopback addresses need no set-up and port 22 needs root; a machine has a network and a port 22 of its own.
@@ -63,7 +63,7 @@ class LocalSpec(Cluster):
         known = "isolation" in info.data and "network" in info.data
         addresses = _address_mistakes(groups, info.data["network"].cidr if known else None)
         if mistakes := [*repeated_names(groups, "nodes"), *addresses]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return groups
 
 

@@ -7,4 +7,5 @@ CLOUD = Cloud(
     plan="infra.clouds.machines.plan:decide",
     resources="infra.clouds.machines.resources:declare",
     checks=("infra.clouds.machines.checks",),
+    summary="infra.clouds.machines.summary:MachinesSummary",
 )

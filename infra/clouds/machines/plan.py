@@ -9,8 +9,8 @@ from typing import Literal
 
 from infra.clouds.machines import spec
 from infra.plan.commands import SSH_CALLERS, CommandPlan, as_root, here
+from infra.plan.disks import RAID_CHUNK_KIB
 from infra.plan.model import PLAYBOOK, AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, SharedPlan
-from infra.plan.volumes import RAID_CHUNK_KIB
 
 HEAD = "head"
 
@@ -40,12 +40,6 @@ class RdmaPlan:
     partition_index: int | None
     nccl: Mapping[str, str]
 
-    @property
-    def summary(self) -> str:
-        """The fabric in one line, for people."""
-        partition = f" · partition {self.partition_key} at index {self.partition_index}" if self.partition_key else ""
-        return f"{self.link_layer} {len(self.hcas)} × {self.gbits} Gbit/s{partition}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class DisksPlan:
@@ -68,12 +62,6 @@ class MachineGroupPlan(GroupPlan):
     rdma: RdmaPlan | None
     disks: tuple[DisksPlan, ...]
 
-    @property
-    def summary(self) -> str:
-        racks = dict.fromkeys(node.rack for node in self.nodes if node.rack)
-        fabric = self.rdma.summary if self.rdma else "" if self.gpu is None else "TCP"
-        return " · ".join(filter(None, [super().summary, fabric, f"racks {', '.join(racks)}" if racks else ""]))
-
 
 @dataclass(frozen=True, kw_only=True)
 class LoginPlan(AccessPlan):
@@ -84,10 +72,6 @@ class LoginPlan(AccessPlan):
     user: str
     key_file: str
     ssh_from: tuple[str, ...]
-
-    @property
-    def summary(self) -> str:
-        return f"{self.user} with {self.key_file}" + (f" from {', '.join(self.ssh_from)}" if self.ssh_from else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +90,6 @@ class MachinesPlan(Plan):
     groups: tuple[MachineGroupPlan, ...]
     python: str | None
     power: PowerPlan
-
-    @property
-    def place(self) -> str:
-        return "own machines"
 
     @property
     def head(self) -> MachinePlan | None:

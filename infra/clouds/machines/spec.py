@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
 from infra.spec.cluster import Access, Cluster, Section, at_least_one, repeated_names, unique_names
-from infra.spec.errors import Contradiction, Mistake, quoted
+from infra.spec.errors import ContradictionError, Mistake, quoted
 from infra.spec.fields import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, MountPath, Name, Port, like
 from infra.spec.public_key import checked_public_key
 
@@ -23,7 +23,7 @@ def _partition_key(text: str) -> str:
 
 def _each_once(devices: tuple[str, ...]) -> tuple[str, ...]:
     if mistakes := [((i,), f"{each} stands there already") for i, each in enumerate(devices) if each in devices[:i]]:
-        raise Contradiction(mistakes)
+        raise ContradictionError(mistakes)
     return devices
 
 
@@ -40,7 +40,7 @@ def _shown_whole(words: tuple[str, ...]) -> tuple[str, ...]:
         for i, word in enumerate(words)
         if not word.isprintable()
     ]:
-        raise Contradiction(mistakes)
+        raise ContradictionError(mistakes)
     if (length := sum(map(len, words))) > COMMAND_LENGTH:
         raise ValueError(f"has {length} characters, of which a review shows {COMMAND_LENGTH}: put it into a script")
     return words
@@ -137,14 +137,14 @@ class MachineNodes(Section):
             if (owner := owners.setdefault(device, disks.name)) != disks.name
         ]
         if mistakes:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
     @model_validator(mode="after")
     def _gpus_are_told_whole(self) -> MachineNodes:
         if (self.gpu is None) != (self.gpus is None):
             lacking, there = ("gpu", "gpus") if self.gpu is None else ("gpus", "gpu")
-            raise Contradiction([((lacking,), f"is missing beside `{there}`")])
+            raise ContradictionError([((lacking,), f"is missing beside `{there}`")])
         return self
 
 
@@ -194,14 +194,14 @@ class MachinesSpec(Cluster):
     @classmethod
     def _hosts_differ(cls, groups: tuple[MachineNodes, ...], info: ValidationInfo) -> tuple[MachineNodes, ...]:
         if mistakes := [*repeated_names(groups, "nodes"), *_repeated_hosts(groups)]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return groups
 
     @field_validator("access", mode="after")
     @classmethod
     def _the_hosts_know_their_users(cls, access: MachinesAccess) -> MachinesAccess:
         if access.public_key is not None:
-            raise Contradiction([(("public_key",), "cannot stand here: the hosts know their logins already")])
+            raise ContradictionError([(("public_key",), "cannot stand here: the hosts know their logins already")])
         return access
 
     @model_validator(mode="after")
@@ -213,7 +213,7 @@ class MachinesSpec(Cluster):
             if self.power is not None and host.bmc is None
         ]
         if missing:
-            raise Contradiction(missing)
+            raise ContradictionError(missing)
         return self
 
 

@@ -15,7 +15,6 @@ LEAST_CARD = 300  # a card narrower than this has no neighbour
 HEADER, ZONE_HEAD, BAND_HEAD = 64, 24, 24
 NODE_WIDE, NODE_HIGH, MOST_NODES = 42, 28, 8
 SLOT, SLOT_GAP = 7, 2
-CARD_KINDS = {"interface": "IP interface", "efa-only": "EFA only", "efa": "EFA with IP"}
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ def _machines(canvas: Canvas, machines: Machines, x: int, y: int) -> None:
         canvas.box(x + number % 20 * (SLOT + SLOT_GAP), y + number // 20 * 10, SLOT, SLOT, kind, round_by=1)
     if machines.cards:
         kinds = Counter(machines.cards)
-        each = ", ".join(f"{many} {CARD_KINDS[kind]}" for kind, many in kinds.items())
+        each = ", ".join(f"{many} {machines.kinds.get(kind, kind)}" for kind, many in kinds.items())
         canvas.text(x, y + _slot_rows(machines) * 10 + 11, f"{each} a node", 240, size=11, kind="muted")
 
 

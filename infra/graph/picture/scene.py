@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from infra.clouds.alicloud.plan.model import AlicloudPlan, VSwitchPlan
-from infra.clouds.aws.plan.model import AwsPlan, SubnetPlan
+from infra.plan.cloud_model import CloudPlan
 from infra.plan.model import GroupPlan, Plan
+from infra.plan.summary import command_line, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """Equal nodes. least: from the start; most: there can be. gpus: of one. cards: the kinds of its interfaces."""
+    """Equal nodes. least: from the start; most: there can be. gpus: of one.
+
+    cards: the kinds of its interfaces. kinds: what a cloud calls each of them.
+    """
 
     least: int
     most: int
     gpus: int
     cards: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +70,31 @@ class Scene:
     footer: tuple[str, ...] = ()
 
 
+class Subnet(Protocol):
+    """A part of a VPC in one zone."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def zone(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def cidr(self) -> str: ...
+
+
 def plain(plan: Plan) -> Scene:
     """The scene of a cloud that has none of its own: what every plan says."""
-    cards = tuple(card(plan, group, group.summary.split(" · ")) for group in plan.groups)
+    summary = summary_of(plan)
+    cards = tuple(card(plan, group, summary.group(group).split(" · ")) for group in plan.groups)
     return Scene(
         title=plan.stack,
         subtitle=subtitle(plan),
         price=price(plan),
         network=f"network {plan.network.cidr}",
-        zones=(plan.place,),
-        bands=(Band(kind="private", labels={0: plan.network.summary}, cards=cards),),
-        entrances=(Note(title="people", lines=("SSH", plan.access.summary)),),
+        zones=(summary.location,),
+        bands=(Band(kind="private", labels={0: summary.network}, cards=cards),),
+        entrances=(Note(title="people", lines=("SSH", summary.access)),),
         outside=tuple(
             Note(title=f"{storage.kind} {storage.name}", lines=(f"→ {storage.mount}",)) for storage in plan.storage
         ),
@@ -84,8 +103,8 @@ def plain(plan: Plan) -> Scene:
 
 
 def of_zones(
-    plan: AwsPlan | AlicloudPlan,
-    subnets: Sequence[SubnetPlan] | Sequence[VSwitchPlan],
+    plan: CloudPlan,
+    subnets: Sequence[Subnet],
     cards: Callable[[Mapping[str, int]], Iterable[Card]],
     entrances: Iterable[Note],
     outside: Iterable[Note],
@@ -116,12 +135,12 @@ def card(plan: Plan, group: GroupPlan, lines: Sequence[str]) -> Card:
     hourly = next((item.hourly for item in plan.cost.items if item.name == group.name), None)
     money = "no price" if hourly is None else f"{hourly:,.2f} {plan.cost.currency}/h"
     machines = Machines(least=group.count, most=group.count, gpus=group.gpus_per_node)
-    return Card(title=group.name, right=money, size=group.size, lines=tuple(lines), machines=machines)
+    return Card(title=group.name, right=money, size=summary_of(plan).size(group), lines=tuple(lines), machines=machines)
 
 
 def subtitle(plan: Plan) -> str:
     """Everything of the headline but the stack's name."""
-    return plan.headline.removeprefix(f"{plan.stack} · ")
+    return summary_of(plan).headline.removeprefix(f"{plan.stack} · ")
 
 
 def price(plan: Plan) -> tuple[str, str]:
@@ -145,5 +164,5 @@ def footer(plan: Plan) -> tuple[str, ...]:
     priced = [f"{name} {usd:,.2f}" for name, usd in cost.shares.items()]
     sums = f"price: {' + '.join(priced)} = {cost.hourly:,.2f} {cost.currency}/h" if len(priced) > 1 else ""
     left_out = f"not in the price: {' · '.join(cost.missing)}" if cost.missing else ""
-    runs = (f"runs on {command.where}: {command.summary}" for command in plan.commands)
+    runs = (f"runs on {command.where}: {command_line(command)}" for command in plan.commands)
     return tuple(filter(None, [sums, left_out, *runs]))

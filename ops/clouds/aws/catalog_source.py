@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from infra.catalog import Catalog, Gpu, InstanceType, Offering, Price, SpotPrice, ec2
-from infra.catalog.merge import Answers
+from infra.catalog import Catalog, Gpu, InstanceType, Offering, Price, SpotPrice
+from infra.clouds.aws.catalog import ec2
+from infra.clouds.aws.catalog.merge import Answers
 from ops.clouds.aws.account import Account, answers
 
 PRICE_LIST_REGION = "us-east-1"
@@ -63,7 +64,7 @@ def _types(
             continue
         try:
             rows.append(ec2.instance_type(info, gpus, now.date()))
-        except ec2.UnknownDevice as unknown:
+        except ec2.UnknownDeviceError as unknown:
             left_out.append(f"{info['InstanceType']}: {unknown}")
     return tuple(rows), tuple(left_out)
 

@@ -11,6 +11,7 @@ from eks_rule_cases import eks
 from infra import catalog
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
+from infra.clouds.aws.plan.pricing import label
 from infra.evaluate import decide
 from infra.plan.model import Cost
 from infra.spec import load, stacks
@@ -36,7 +37,7 @@ def test_a_stack_costs_what_its_nodes_cost_in_the_table_itself(stack: str) -> No
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_stands_beside_the_nodes_costs_what_its_own_table_says(stack: str) -> None:
     with (REPOSITORY / "infra" / "catalog" / "tables" / "extras.csv").open() as file:
-        table = {row["item"]: float(row["usd"]) / float(row["hours"]) for row in csv.DictReader(file)}
+        table = {label(row["item"]): float(row["usd"]) / float(row["hours"]) for row in csv.DictReader(file)}
 
     items = {item.name: item for item in decide(load(REPOSITORY, stack)).cost.items if item.name in table}
 
@@ -70,7 +71,7 @@ def test_the_control_plane_of_eks_is_an_item_of_its_own(aws: Project) -> None:
 
 def nodes_and(cost: Cost, *names: str) -> float:
     """What is expected an hour for the nodes, and for the items of these names."""
-    beside = {extra.item for extra in catalog.load().extras} - set(names)
+    beside = {label(extra.item) for extra in catalog.load().extras} - set(names)
     return sum(item.hourly or 0 for item in cost.items if item.name not in beside)
 
 

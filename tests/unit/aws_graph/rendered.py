@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.__main__ import declare
 from infra.evaluate import decide
-from infra.graph import Graph, Node, record, resources
+from infra.graph import Graph, RenderedResource, record, resources
 from infra.plan.model import Plan
 from infra.spec import load
 
@@ -36,7 +36,7 @@ def render(plan: Plan, root: Path, *, preview: bool = False) -> Graph:
     return record(lambda: declare(plan, root), root, plan.stack, preview=preview)
 
 
-def the(graph: Graph, kind: str, name: str | None = None) -> Node:
+def the(graph: Graph, kind: str, name: str | None = None) -> RenderedResource:
     """The only resource of a type, or the one of that name."""
     (node,) = (node for node in graph.of(kind) if name in (None, node.name))
     return node

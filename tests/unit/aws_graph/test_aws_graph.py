@@ -16,7 +16,7 @@ from graph_clusters import CLUSTERS, FABRIC, SPOT
 from rendered import REPOSITORY, inputs, planned, render, shipped
 
 from infra import policy
-from infra.clouds.aws.resources import bundle
+from infra.clouds.base.resources import bundle
 from infra.graph import Graph, canonical, plan_document, resources
 from infra.graph import render as render_stack
 from infra.handover import Handover

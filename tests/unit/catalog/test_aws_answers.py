@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from aws_answers import instance_types, product, spot_change, zone_offerings
 
-from infra.catalog import InstanceType, ec2, load
+from infra.catalog import InstanceType, load
+from infra.clouds.aws.catalog import ec2
 
 TODAY = date(2026, 11, 21)
 BEGIN = datetime(2026, 11, 14, tzinfo=UTC)
@@ -48,7 +49,7 @@ def test_every_offering_of_the_region_is_the_shipped_row() -> None:
 def test_a_gpu_that_the_tables_do_not_have_is_told() -> None:
     device = {"Name": "X1", "Manufacturer": "NVIDIA", "Count": 1, "MemoryInfo": {"SizeInMiB": 65536}}
 
-    with pytest.raises(ec2.UnknownDevice, match=r"no GPU that EC2 calls X1 \(65536 MiB\)"):
+    with pytest.raises(ec2.UnknownDeviceError, match=r"no GPU that EC2 calls X1 \(65536 MiB\)"):
         ec2.gpu_of(device, TABLES.gpus)
 
 

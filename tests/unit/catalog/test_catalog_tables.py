@@ -154,20 +154,20 @@ def test_no_price_from_before_the_cuts_of_2025_is_left(tables: Catalog, stale: f
 
 def test_a_misspelt_type_is_told_what_was_probably_meant(tables: Catalog) -> None:
     with pytest.raises(
-        catalog.UnknownType, match=r"unknown instance type 'p4d\.24xlage'; did you mean 'p4d\.24xlarge'\?"
+        catalog.UnknownTypeError, match=r"unknown instance type 'p4d\.24xlage'; did you mean 'p4d\.24xlarge'\?"
     ):
         tables.type("p4d.24xlage")
 
 
 def test_an_unknown_gpu_is_refused_by_name(tables: Catalog) -> None:
-    with pytest.raises(catalog.UnknownGpu, match="unknown GPU 'H100-SXM5-8GB'; did you mean 'H100-SXM5-80GB'"):
+    with pytest.raises(catalog.UnknownGpuError, match="unknown GPU 'H100-SXM5-8GB'; did you mean 'H100-SXM5-80GB'"):
         tables.gpu("H100-SXM5-8GB")
 
 
 def test_a_region_without_prices_is_no_type_without_a_price(tables: Catalog) -> None:
     assert tables.price("p5e.48xlarge", "us-east-1") is None
     with pytest.raises(
-        catalog.UnknownRegion, match="no price is known in region 'eu-west-9'; the tables know us-east-1"
+        catalog.UnknownRegionError, match="no price is known in region 'eu-west-9'; the tables know us-east-1"
     ):
         tables.price("p5e.48xlarge", "eu-west-9")
 

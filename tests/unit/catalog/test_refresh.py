@@ -15,8 +15,8 @@ import pytest
 from aws_answers import CREDENTIALS, REGION, answering, days_ago, instance_types, product, spot_change
 
 from infra.catalog import InstanceType, Offering, Price, SpotPrice, load
-from infra.catalog.merge import Answers, merge, together
 from infra.catalog.table import read, write
+from infra.clouds.aws.catalog.merge import Answers, merge, together
 from ops.commands import catalog_refresh
 from ops.console.phases import Phases
 from ops.console.terminal import Screen

@@ -33,13 +33,13 @@ def test_every_gpu_of_the_tables_has_a_tuple_on_ubuntu(gpu: str) -> None:
 
 @pytest.mark.parametrize("gpu", PASCAL)
 def test_pascal_has_no_tuple_anywhere(gpu: str) -> None:
-    with pytest.raises(drivers.NoTuple, match="no distribution has one"):
+    with pytest.raises(drivers.NoTupleError, match="no distribution has one"):
         LOCK.of(TABLES.gpu(gpu), "ubuntu2404")
 
 
 def test_volta_ends_where_its_driver_does() -> None:
     with pytest.raises(
-        drivers.NoTuple, match=r"V100.*on debian13: choose one of debian12, rhel9, ubuntu2204, ubuntu2404"
+        drivers.NoTupleError, match=r"V100.*on debian13: choose one of debian12, rhel9, ubuntu2204, ubuntu2404"
     ):
         LOCK.of(TABLES.gpu("V100-SXM2-32GB"), "debian13")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from graph_projects import REPOSITORY
 
-from infra.clouds.alicloud.resources import bundle
+from infra.clouds.base.resources import bundle
 from infra.graph import canonical, plan_document
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from infra.clouds.aws.replacement import REPLACES
 from infra.graph import diff
-from infra.graph.diff.replacement import REPLACES
 from infra.graph.diff.text import LONGEST, pair
 from infra.graph.diff.values import changes
 

@@ -9,8 +9,8 @@ import pytest
 from projects import Project
 from test_mistakes import GOOD_KEY
 
+from infra.clouds.local.plan import LocalPlan
 from infra.evaluate import decide
-from infra.plan.model import LocalPlan
 
 CLUSTER = f"""\
 cloud: local

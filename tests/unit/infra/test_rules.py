@@ -8,8 +8,9 @@ import pytest
 from projects import Project
 
 from infra.checks import check, every
+from infra.clouds.local.plan import LocalPlan
 from infra.evaluate import decide, described
-from infra.plan.model import CostItem, LocalPlan
+from infra.plan.model import CostItem
 
 ONE = "nodes: [{name: a, count: 1}]"
 PROCESS, MACHINE = f"cloud: local\nisolation: process\n{ONE}\n", f"cloud: local\nisolation: machine\n{ONE}\n"

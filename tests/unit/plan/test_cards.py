@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.nics import Interface, Layout, NetworkCards, NoFabric, addresses_per_node, interfaces
+from infra.clouds.aws.plan.nics import Interface, Layout, NetworkCards, addresses_per_node, interfaces
+from infra.plan.layout import NoFabricError
 
 # EC2's numbers of the 37 GPU types with EFA (DescribeInstanceTypes, August 2026), and the interfaces that are expected.
 TYPES: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "efa_types.json").read_text())
@@ -144,7 +145,7 @@ def test_types_of_equal_cards_have_equal_interfaces_and_may_share_a_template() -
 def test_a_type_without_efa_is_refused_where_the_fabric_is_required() -> None:
     without = NetworkCards(cards=1, interfaces_per_card=4, efa_interfaces=0, first_card_efa=False)
 
-    with pytest.raises(NoFabric, match="has no EFA"):
+    with pytest.raises(NoFabricError, match="has no EFA"):
         interfaces(without, fabric=True)
 
 
@@ -152,5 +153,5 @@ def test_a_type_without_efa_is_refused_where_the_fabric_is_required() -> None:
 def test_numbers_that_do_not_tell_which_cards_have_efa_are_refused(efa: int, first: bool) -> None:
     unclear = NetworkCards(cards=17, interfaces_per_card=1, efa_interfaces=efa, first_card_efa=first)
 
-    with pytest.raises(NoFabric, match="do not tell which card"):
+    with pytest.raises(NoFabricError, match="do not tell which card"):
         interfaces(unclear, fabric=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.firewall import FirewallRule, Network, OpenToTheWorld, access, outbound, refuse_the_world
+from infra.plan.firewall import FirewallRule, Network, OpenToTheWorldError, access, outbound, refuse_the_world
 
 OFFICE = IPv4Network("203.0.113.0/24")
 VPN = IPv6Network("2001:db8::/48")
@@ -84,7 +84,7 @@ def test_outbound_is_web_traffic_only() -> None:
     ],
 )
 def test_ssh_from_the_world_is_refused_in_every_form(cidrs: list[str]) -> None:
-    with pytest.raises(OpenToTheWorld):
+    with pytest.raises(OpenToTheWorldError):
         rules_of(ssh_from=[ip_network(cidr) for cidr in cidrs])
 
 
@@ -93,7 +93,7 @@ def test_the_world_but_one_address_is_refused(spared: int, random: Random) -> No
     world: list[Network] = list(IPv4Network("0.0.0.0/0").address_exclude(IPv4Network((spared, 32))))
     random.shuffle(world)
 
-    with pytest.raises(OpenToTheWorld):
+    with pytest.raises(OpenToTheWorldError):
         refuse_the_world(world)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.plan.placement import Market, Misplaced, placement
+from infra.clouds.aws.plan.placement import Market, placement
+from infra.plan.layout import PlacementError
 
 GROUP = "arn:aws:ec2:us-east-1:111122223333:placement-group/reserved"
 
@@ -47,17 +48,17 @@ def test_nodes_that_must_not_fall_together_get_up_to_seven_partitions(nodes: int
 
 @pytest.mark.parametrize("market", ["on-demand", "spot", "reservation", "capacity-block"])
 def test_a_fabric_over_two_zones_is_refused(market: Market) -> None:
-    with pytest.raises(Misplaced, match="spans 2; name one zone"):
+    with pytest.raises(PlacementError, match="spans 2; name one zone"):
         placement(market, nodes=4, zones=2, fabric=True)
 
 
 @pytest.mark.parametrize(("market", "fabric"), [("on-demand", True), ("reservation", False), ("capacity-block", False)])
 def test_nodes_that_stand_where_they_stand_cannot_be_asked_apart(market: Market, fabric: bool) -> None:
-    with pytest.raises(Misplaced, match="cannot be asked apart"):
+    with pytest.raises(PlacementError, match="cannot be asked apart"):
         placement(market, nodes=4, zones=1, fabric=fabric, apart=True)
 
 
 @pytest.mark.parametrize("market", ["on-demand", "spot", "capacity-block"])
 def test_a_reservations_group_without_the_reservation_is_refused(market: Market) -> None:
-    with pytest.raises(Misplaced, match=f"the market is {market}"):
+    with pytest.raises(PlacementError, match=f"the market is {market}"):
         placement(market, nodes=4, zones=1, fabric=True, reservation_group_arn=GROUP)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from infra.plan.subnets import Kind, Need, NoRoom, carve
+from infra.plan.subnets import Kind, Need, SubnetsDoNotFitError, carve
 
 KINDS: tuple[Kind, ...] = ("public", "private", "fabric")
 
@@ -43,7 +43,7 @@ def large_enough(network: IPv4Network, needs: list[Need]) -> IPv4Network:
     """The network, or the smallest one around it that holds the needs."""
     try:
         carve(network, needs)
-    except NoRoom as refusal:
+    except SubnetsDoNotFitError as refusal:
         assume(refusal.smallest is not None)
         return network.supernet(new_prefix=refusal.smallest)
     return network
@@ -92,19 +92,19 @@ def test_growth_within_a_subnets_capacity_moves_nothing(
 def test_a_refusal_names_the_smallest_network_that_holds_all(network: IPv4Network, needs: list[Need]) -> None:
     try:
         carve(network, needs)
-    except NoRoom as refusal:
+    except SubnetsDoNotFitError as refusal:
         smallest = refusal.smallest
     else:
         assume(False)
         return
 
     if smallest is None:
-        with pytest.raises(NoRoom):
+        with pytest.raises(SubnetsDoNotFitError):
             carve(network.supernet(new_prefix=16), needs)
     else:
         carve(network.supernet(new_prefix=smallest), needs)
         for prefix in range(smallest + 1, network.prefixlen):
-            with pytest.raises(NoRoom):
+            with pytest.raises(SubnetsDoNotFitError):
                 carve(network.supernet(new_prefix=prefix), needs)
 
 
@@ -119,7 +119,7 @@ def test_no_space_is_lost_whatever_the_order_of_sizes(prefixes: list[int]) -> No
     if fits:
         assert len(carve(network, needs)) == len(needs)
     else:
-        with pytest.raises(NoRoom):
+        with pytest.raises(SubnetsDoNotFitError):
             carve(network, needs)
 
 
@@ -160,14 +160,14 @@ def test_a_later_small_subnet_fills_the_gap_before_a_large_one() -> None:
 
 @pytest.mark.parametrize(("cidr", "nearest"), [("10.0.0.0/8", 16), ("10.0.0.0/15", 16), ("10.0.0.0/29", 28)])
 def test_a_network_that_aws_makes_no_vpc_of_is_refused(cidr: str, nearest: int) -> None:
-    with pytest.raises(NoRoom, match=f"the nearest is a /{nearest}") as refusal:
+    with pytest.raises(SubnetsDoNotFitError, match=f"the nearest is a /{nearest}") as refusal:
         carve(IPv4Network(cidr), zone_needs("a"))
 
     assert refusal.value.smallest == nearest
 
 
 def test_a_refusal_says_what_does_not_fit_and_what_would() -> None:
-    with pytest.raises(NoRoom) as refusal:
+    with pytest.raises(SubnetsDoNotFitError) as refusal:
         carve(IPv4Network("10.40.0.64/26"), zone_needs("us-east-1a", nodes=100))
 
     assert str(refusal.value) == (
@@ -177,7 +177,7 @@ def test_a_refusal_says_what_does_not_fit_and_what_would() -> None:
 
 
 def test_a_subnet_larger_than_any_is_refused_whatever_the_network() -> None:
-    with pytest.raises(NoRoom, match="at most, with 65531 addresses") as refusal:
+    with pytest.raises(SubnetsDoNotFitError, match="at most, with 65531 addresses") as refusal:
         carve(IPv4Network("10.0.0.0/16"), [need("a", "fabric", 65_532)])
 
     assert refusal.value.smallest is None

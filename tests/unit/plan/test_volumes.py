@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.volumes import BadVolume, VolumeNeed, root_volume, scratch
+from infra.clouds.aws.plan.volumes import VolumeError, VolumeNeed, root_volume, scratch
 
 
 def root(size_gib: int = 200, *, iops: int | None = None, mib_per_second: int | None = None, image_gib: int = 8):
@@ -38,7 +38,7 @@ def test_throughput_brings_the_iops_that_it_needs() -> None:
 def test_a_volume_is_within_the_limits_of_gp3_or_refused(size: int, iops: int | None, speed: int | None) -> None:
     try:
         volume = root(size, iops=iops, mib_per_second=speed, image_gib=0)
-    except BadVolume:
+    except VolumeError:
         return
 
     assert 1 <= volume.size_gib <= 65_536
@@ -74,14 +74,14 @@ def test_the_limits_themselves_are_allowed(size: int, iops: int, speed: int) -> 
     ],
 )
 def test_a_volume_that_ebs_does_not_make_is_refused(size: int, iops: int, speed: int, message: str) -> None:
-    with pytest.raises(BadVolume) as refusal:
+    with pytest.raises(VolumeError) as refusal:
         root(size, iops=iops, mib_per_second=speed, image_gib=0)
 
     assert str(refusal.value) == message
 
 
 def test_a_root_volume_smaller_than_its_image_is_refused() -> None:
-    with pytest.raises(BadVolume, match="cannot hold the machine image, which has 75 GiB"):
+    with pytest.raises(VolumeError, match="cannot hold the machine image, which has 75 GiB"):
         root(50, image_gib=75)
 
 

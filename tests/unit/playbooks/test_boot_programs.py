@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from infra.clouds.aws.plan.volumes import scratch
 from infra.handover import Disks
-from infra.plan.volumes import scratch
 
 ROLES = Path(__file__).parents[3] / "playbooks/roles"
 STRIPE = {"name": "scratch", "mount": "/scratch", "file_system": "xfs", "raid_level": 0, "chunk_kib": 512}

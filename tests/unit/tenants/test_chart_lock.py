@@ -16,6 +16,7 @@ from infra.clouds.kubernetes.plan import charts as known
 from infra.clouds.kubernetes.plan.chart_lock import locked, rows
 from infra.clouds.kubernetes.plan.model import ChartPlan, KubernetesPlan
 from infra.evaluate import decide
+from infra.plan.summary import command_line
 from infra.spec import load
 from ops.engine import charts
 
@@ -81,7 +82,7 @@ def test_a_chart_of_a_registry_is_fetched_by_its_digest() -> None:
 def test_the_commands_for_review_show_a_digest_wherever_it_is_checked(plan: KubernetesPlan) -> None:
     kueue = replace(known.KUEUE, sha256=DIGEST)
     tenant = replace(plan.tenant, charts=(locked(known.KEDA), kueue, known.TRAINER))
-    keda, registry, unknown = (command.summary for command in tenant.commands)
+    keda, registry, unknown = map(command_line, tenant.commands)
 
     assert keda.startswith(f"up, chart keda of sha256 {locked(known.KEDA).sha256}: helm install keda keda --version ")
     assert f" {kueue.chart}@sha256:{DIGEST} --version " in registry

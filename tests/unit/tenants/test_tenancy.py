@@ -21,7 +21,7 @@ from infra.clouds.kubernetes.plan.model import KubernetesPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import EFA, pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
 from infra.clouds.kubernetes.policy.pods import pod_specs
-from infra.clouds.kubernetes.spec import Claim, Components, Tenancy
+from infra.clouds.kubernetes.spec.cluster import Claim, Components, Tenancy
 from infra.evaluate import decide
 from infra.graph import Graph, render
 from infra.spec import load

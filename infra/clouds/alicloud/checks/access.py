@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from infra.checks.rule import Violation, rule
-from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.clouds.alicloud.plan.model import AlicloudAckPlan, AlicloudHostsPlan, AlicloudPlan
 from infra.clouds.alicloud.plan.network import CLOUD_SERVICES
 from infra.clouds.alicloud.spec.cluster import AlicloudSpec
 
@@ -17,11 +17,9 @@ LONGEST_NAME = 28  # a contact is gpufleet-<stack>-<number>; a scaling group, <s
 STACK_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9-]{{0,{LONGEST_NAME - 1}}}")
 
 
-@rule("somebody-reaches-the-nodes", AlicloudPlan)
-def somebody_reaches_the_nodes(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("somebody-reaches-the-nodes", AlicloudHostsPlan)
+def somebody_reaches_the_nodes(spec: AlicloudSpec, plan: AlicloudHostsPlan) -> Iterator[Violation]:
     """Nodes have no address of the internet: people come by a head, or by a cluster's API (ECS User Guide, Connect)."""
-    if plan.ack is not None:
-        return
     if not spec.access.ssh_from:
         yield "cluster.access", "nobody could log in; name `ssh_from` with a `public_key`"
     elif plan.access.head is None:
@@ -44,41 +42,41 @@ def network_leaves_the_clouds_own_range(_: AlicloudSpec, plan: AlicloudPlan) -> 
         yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {CLOUD_SERVICES}, the cloud's own; take 10.0.0.0/8"
 
 
-@rule("nodes-fetch-what-they-need", AlicloudPlan, level="warning")
-def nodes_fetch_what_they_need(spec: AlicloudSpec, _: AlicloudPlan) -> Iterator[Violation]:
+@rule("nodes-fetch-what-they-need", AlicloudHostsPlan, level="warning")
+def nodes_fetch_what_they_need(spec: AlicloudSpec, _: AlicloudHostsPlan) -> Iterator[Violation]:
     """Without NAT a node reaches OSS, mirrors and metadata alone (NAT Gateway User Guide, SNAT)."""
-    if spec.network.internet == "none" and spec.ack is None:
+    if spec.network.internet == "none":
         yield (
             "cluster.network.internet",
             "nodes reach Alibaba Cloud only: `images` must hold driver and packages already",
         )
 
 
-@rule("ack-nodes-have-a-key", AlicloudPlan)
-def ack_nodes_have_a_key(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-nodes-have-a-key", AlicloudAckPlan)
+def ack_nodes_have_a_key(spec: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """A node pool must have a password or a key pair, and a managed one only the latter (cs.NodePool, password)."""
-    if plan.ack is not None and spec.access.public_key is None:
+    if spec.access.public_key is None:
         yield "cluster.access.public_key", "is missing: ACK makes no node without a key pair"
 
 
-@rule("ack-services-are-outside-the-network", AlicloudPlan)
-def ack_services_are_outside_the_network(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-services-are-outside-the-network", AlicloudAckPlan)
+def ack_services_are_outside_the_network(_: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """The network of a cluster's services may not meet the VPC's (cs.ManagedKubernetes, service_cidr)."""
-    if plan.ack is not None and IPv4Network(plan.network.cidr).overlaps(IPv4Network(plan.ack.service_cidr)):
+    if IPv4Network(plan.network.cidr).overlaps(IPv4Network(plan.ack.service_cidr)):
         yield "cluster.network.cidr", f"{plan.network.cidr} overlaps {plan.ack.service_cidr}, where services stand"
 
 
-@rule("ack-tenant-has-gpus", AlicloudPlan)
-def ack_tenant_has_gpus(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-tenant-has-gpus", AlicloudAckPlan)
+def ack_tenant_has_gpus(spec: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """A tenant's share, queues and jobs are of GPUs: without any it would be left out (`plan/ack.py`)."""
     if spec.ack is not None and spec.ack.tenant is not None and not any(group.gpu for group in plan.groups):
         yield "cluster.ack.tenant", "has no GPUs to share: add a group of them, or leave the tenant out until then"
 
 
-@rule("ack-tenant-is-made-inside-the-network", AlicloudPlan, level="info")
-def ack_tenant_is_made_inside_the_network(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-tenant-is-made-inside-the-network", AlicloudAckPlan, level="info")
+def ack_tenant_is_made_inside_the_network(_: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """Its objects go through the API, which has an address of the VPC alone (ACK User Guide, Connect to a cluster)."""
-    if plan.ack is not None and plan.ack.tenant is not None:
+    if plan.ack.tenant is not None:
         yield (
             "cluster.ack.tenant",
             "`up` must run inside the VPC, where the cluster's API is, and find ack-ram-tool there",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from infra.catalog import load
 from infra.checks.rule import Violation, rule
-from infra.clouds.alicloud.plan.capacity import Elastic, Fleet, Single
-from infra.clouds.alicloud.plan.model import AlicloudPlan
+from infra.clouds.alicloud.plan.capacity import Elastic, Fleet, Pool, Single
+from infra.clouds.alicloud.plan.model import AlicloudAckPlan, AlicloudPlan
 from infra.clouds.alicloud.spec.cluster import AlicloudSpec
 
 ACK_VERSIONS = ("1.35", "1.36")  # 1.34 ended on 2026-09-30; 1.35 ends on 2027-02-28
@@ -46,8 +46,8 @@ def supercomputer_uses_its_fabric(spec: AlicloudSpec, plan: AlicloudPlan) -> Ite
 def supercomputer_is_no_fleet(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """SCC types need an HPC cluster id, which only single instances take (pulumi-alicloud 4.0.0; ECS API)."""
     for i, group in enumerate(plan.groups):
-        if group.hpc and (isinstance(group.capacity, Elastic) or plan.ack is not None):
-            what = "a node pool" if plan.ack is not None else "a group that follows its load"
+        if group.hpc and isinstance(group.capacity, Elastic | Pool):
+            what = "a node pool" if isinstance(group.capacity, Pool) else "a group that follows its load"
             yield (
                 f"cluster.nodes[{i}].type",
                 f"{what} cannot join a Super Computing Cluster; give `count`, without `ack`",
@@ -95,23 +95,23 @@ def fleet_of_eris_has_no_set(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Vi
             yield f"cluster.nodes[{i}]", "stands wherever the zone has room: its nodes may be some hops apart"
 
 
-@rule("ack-version-lives", AlicloudPlan)
-def ack_version_lives(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-version-lives", AlicloudAckPlan)
+def ack_version_lives(_: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """A version is supported for about a year (ACK User Guide, Kubernetes versions, 2026-10)."""
-    if plan.ack is not None and not plan.ack.version.startswith(ACK_VERSIONS):
+    if not plan.ack.version.startswith(ACK_VERSIONS):
         yield "cluster.ack.version", f"{plan.ack.version} is none that ACK supports: {', '.join(ACK_VERSIONS)}"
 
 
-@rule("ack-has-nodes-for-itself", AlicloudPlan)
-def ack_has_nodes_for_itself(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-has-nodes-for-itself", AlicloudAckPlan)
+def ack_has_nodes_for_itself(_: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """Add-ons run on nodes without a GPU, before GPU nodes join (ACK User Guide, Use eRDMA in ACK)."""
-    if plan.ack is not None and all(group.gpu for group in plan.groups):
+    if all(group.gpu for group in plan.groups):
         yield "cluster.nodes", "ACK needs a group without GPUs for its add-ons, such as two ecs.g7.xlarge"
 
 
-@rule("ack-knows-the-erdma-type", AlicloudPlan, level="warning")
-def ack_knows_the_erdma_type(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
+@rule("ack-knows-the-erdma-type", AlicloudAckPlan, level="warning")
+def ack_knows_the_erdma_type(_: AlicloudSpec, plan: AlicloudAckPlan) -> Iterator[Violation]:
     """The add-on's page names gn8is, ebmgn8is, gn8v and ebmgn8v (ACK User Guide, Use eRDMA in ACK)."""
     for i, group in enumerate(plan.groups):
-        if plan.ack is not None and group.eris and not group.type.startswith(ACK_ERDMA):
+        if group.eris and not group.type.startswith(ACK_ERDMA):
             yield f"cluster.nodes[{i}].type", f"ack-erdma-controller is documented for {', '.join(ACK_ERDMA)}"

@@ -18,13 +18,13 @@ from infra.clouds.alicloud.plan.capacity import Spot
 from infra.clouds.alicloud.plan.groups import GROUP_LABEL, vswitch_name
 from infra.clouds.alicloud.plan.iam import use_of_own
 from infra.clouds.alicloud.plan.model import AckPlan, AddonPlan, AlicloudGroupPlan, AlicloudNetworkPlan
-from infra.clouds.alicloud.spec.cluster import AlicloudSpec
+from infra.clouds.alicloud.spec.cluster import Ack, AlicloudSpec
 from infra.clouds.kubernetes.plan.identity import PodIdentity
 from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import ERDMA as ERDMA_CARDS
 from infra.clouds.kubernetes.plan.pods import pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
-from infra.clouds.kubernetes.spec import Components
+from infra.clouds.kubernetes.spec.cluster import Components
 from infra.plan.cloud_model import BucketPlan
 
 SERVICES = "172.21.0.0/20"  # ACK's own proposal
@@ -48,38 +48,37 @@ SERVICES_OF_THE_CLOUD, METADATA = "100.64.0.0/10", "100.100.100.200"
 def ack_plan(
     stack: str,
     asked: AlicloudSpec,
+    ack: Ack,
     groups: Sequence[AlicloudGroupPlan],
     network: AlicloudNetworkPlan,
     storage: Sequence[BucketPlan],
-) -> AckPlan | None:
-    """None for plain machines."""
-    if asked.ack is None:
-        return None
+) -> AckPlan:
+    """The control plane, and the tenant in it."""
     private = {vswitch_name("private", zone) for zone in asked.all_zones}
     erdma = any(group.fabric == "erdma" for group in groups)
     return AckPlan(
         name=f"gpufleet-{stack}",
-        version=asked.ack.version,
+        version=ack.version,
         spec="ack.pro.small",
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
         addons=(*BORN, *((ERDMA,) if erdma else ())),
-        tenant=(tenant := _tenant(asked, groups, storage)),
+        tenant=(tenant := _tenant(ack, asked.region, groups, storage)),
         tenant_permissions=tuple(use_of_own(tenant.namespace, storage)) if tenant else (),
     )
 
 
 def _tenant(
-    asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], storage: Sequence[BucketPlan]
+    ack: Ack, region: str, groups: Sequence[AlicloudGroupPlan], storage: Sequence[BucketPlan]
 ) -> TenantPlan | None:
     nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
-    if asked.ack is None or asked.ack.tenant is None or not nodes:
+    if ack.tenant is None or not nodes:
         return None
-    return tenant_plan(asked.ack.tenant, nodes, OWNERS, _identity(asked.region) if storage else None)
+    return tenant_plan(ack.tenant, nodes, OWNERS, _identity(region) if storage else None)
 
 
 def _identity(region: str) -> PodIdentity:
-    """RRSA. The names of ARNs are put beside these variables when RAM has told them (see `clouds.alicloud.ack`)."""
+    """RRSA. The names of ARNs are put beside these variables when RAM has told them (see `resources.ack`)."""
     return PodIdentity(
         audience=AUDIENCE,
         token_file=TOKEN_FILE,

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from infra.checks.layout import Refusals
 from infra.clouds.alicloud.plan.ack import ack_plan
-from infra.clouds.alicloud.plan.groups import group_plan
+from infra.clouds.alicloud.plan.groups import AckNodes, HostNodes, group_plan
 from infra.clouds.alicloud.plan.iam import nodes_role, permissions, storage_role_permissions
-from infra.clouds.alicloud.plan.model import AlicloudPlan, BudgetPlan, CopyPlan, EventPlan, InterruptionPlan, KeyPlan
-from infra.clouds.alicloud.plan.network import access_plan, network_plan, store_plan
+from infra.clouds.alicloud.plan.model import (
+    AlicloudAckPlan,
+    AlicloudHostsPlan,
+    AlicloudPlan,
+    BudgetPlan,
+    CopyPlan,
+    EventPlan,
+    InterruptionPlan,
+    KeyPlan,
+)
+from infra.clouds.alicloud.plan.network import AckPeers, HostPeers, access_plan, network_plan, store_plan
 from infra.clouds.alicloud.plan.pricing import cost
 from infra.clouds.alicloud.spec import cluster as spec
 from infra.plan.cloud_model import BucketPlan, Retention
@@ -33,36 +43,67 @@ STATES = EventPlan(name="state-change", product="ECS", names=("Instance:StateCha
 
 def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
     """The plan of a stack on Alibaba Cloud, with what its layouts refused, before any rule."""
-    refusals = Refusals()
-    groups = tuple(group_plan(asked, index, refusals) for index in range(len(asked.nodes)))
-    storage = tuple(_bucket(stack, asked, item) for item in asked.storage)
-    network = network_plan(asked, groups, refusals)
-    machines = asked.ack is None
-    return AlicloudPlan(
-        stack=stack,
-        cloud=asked.cloud,
-        region=asked.region,
-        zones=asked.all_zones,
-        network=network,
-        access=access_plan(asked),
-        groups=groups,
-        storage=storage,
-        copies=tuple(map(_copy, asked.copies)),
-        bundle=_retention(removable=True) if machines else None,
-        key=KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
-        permissions=permissions(storage) if machines else None,
-        storage_role_permissions=storage_role_permissions(storage) if machines else (),
-        ack=ack_plan(stack, asked, groups, network, storage),
-        store=store_plan(groups) if machines else None,
-        interruption=InterruptionPlan(
-            events=(*((INTERRUPTION,) if any(group.market.kind == "spot" for group in groups) else ()), STATES),
-            retention_seconds=QUEUE_SECONDS,
-        ),
-        budget=_budget(asked.budget),
-        tags={STACK_TAG: stack},
-        cost=cost(asked, groups, network, storage),
-        findings=tuple(refusals.findings),
+    return _hosts(stack, asked) if asked.ack is None else _kubernetes(stack, asked, asked.ack)
+
+
+def _hosts(stack: str, asked: spec.AlicloudSpec) -> AlicloudHostsPlan:
+    """Plain machines."""
+    parts = _Parts(stack, asked, HostNodes(), HostPeers())
+    return AlicloudHostsPlan(
+        **parts.shared(),
+        bundle=_retention(removable=True),
+        permissions=permissions(parts.storage),
+        storage_role_permissions=storage_role_permissions(parts.storage),
+        store=store_plan(parts.groups),
     )
+
+
+def _kubernetes(stack: str, asked: spec.AlicloudSpec, ack: spec.Ack) -> AlicloudAckPlan:
+    """A cluster of ACK."""
+    parts = _Parts(stack, asked, AckNodes(), AckPeers())
+    return AlicloudAckPlan(
+        **parts.shared(),
+        bundle=None,
+        permissions=None,
+        storage_role_permissions=(),
+        ack=ack_plan(stack, asked, ack, parts.groups, parts.network, parts.storage),
+        store=None,
+    )
+
+
+class _Parts:
+    """What plain machines and a cluster of ACK have in common, in the order in which they need each other."""
+
+    def __init__(
+        self, stack: str, asked: spec.AlicloudSpec, nodes: HostNodes | AckNodes, peers: HostPeers | AckPeers
+    ) -> None:
+        self.stack, self.asked, self.refusals = stack, asked, Refusals()
+        self.groups = tuple(group_plan(asked, index, nodes, self.refusals) for index in range(len(asked.nodes)))
+        self.storage = tuple(_bucket(stack, asked, item) for item in asked.storage)
+        self.network = network_plan(asked, self.groups, peers, self.refusals)
+
+    def shared(self) -> dict[str, Any]:
+        """The fields of a plan."""
+        asked, groups = self.asked, self.groups
+        spot = any(group.market.kind == "spot" for group in groups)
+        events = (*((INTERRUPTION,) if spot else ()), STATES)
+        return {
+            "stack": self.stack,
+            "cloud": asked.cloud,
+            "region": asked.region,
+            "zones": asked.all_zones,
+            "network": self.network,
+            "access": access_plan(asked),
+            "groups": groups,
+            "storage": self.storage,
+            "copies": tuple(map(_copy, asked.copies)),
+            "key": KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
+            "interruption": InterruptionPlan(events=events, retention_seconds=QUEUE_SECONDS),
+            "budget": _budget(asked.budget),
+            "tags": {STACK_TAG: self.stack},
+            "cost": cost(asked, groups, self.network, self.storage),
+            "findings": tuple(self.refusals.findings),
+        }
 
 
 def _copy(item: Copy) -> CopyPlan:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from infra.catalog import InstanceType
-from infra.plan.nics import NoFabric
+from infra.plan.layout import NoFabricError
 
 MOST_DECLARED = 2  # a primary interface and one more: pulumi-alicloud 4.0.0, ecs.Instance
 
@@ -24,21 +24,23 @@ class Eri:
 
 
 def interfaces(kind: InstanceType, queue_pairs: int | None) -> tuple[Eri, ...]:
-    """The ERIs of a node of this type, primary first. queue_pairs: of each, where there are two. Raises NoFabric."""
+    """The ERIs of a node, primary first. queue_pairs: of each, where there are two. Raises NoFabricError."""
     if kind.fabric != "erdma":
-        raise NoFabric(
+        raise NoFabricError(
             f"the fabric is required but {kind.name} has no eRDMA; choose one that has, such as ecs.ebmgn7ex.32xlarge "
             "(A100) or ecs.ebmgn8v.48xlarge (H20), or drop `fabric`"
         )
     number = kind.fabric_interfaces
     if number is None:
-        raise NoFabric(f"how many eRDMA interfaces {kind.name} has is not known; choose another type, or drop `fabric`")
+        raise NoFabricError(
+            f"how many eRDMA interfaces {kind.name} has is not known; choose another type, or drop `fabric`"
+        )
     if number > MOST_DECLARED:
-        raise NoFabric(f"{kind.name} has {number} eRDMA interfaces, and a stack can declare {MOST_DECLARED}")
+        raise NoFabricError(f"{kind.name} has {number} eRDMA interfaces, and a stack can declare {MOST_DECLARED}")
     if number == 1:
         return (Eri(network_card_index=0, queue_pairs=None),)
     if queue_pairs is None:
-        raise NoFabric(
+        raise NoFabricError(
             f"{kind.name} has {number} eRDMA interfaces, and the first would take all queue pairs: say `queue_pairs`, "
             f"the QueuePairNumber of `aliyun ecs DescribeInstanceTypes --InstanceTypes.1 {kind.name}`"
         )

@@ -11,8 +11,9 @@ stands in the plan, and no node holds the right to change networks. Nodes with t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from infra.catalog import InstanceType, load
 from infra.checks.layout import Refusals
@@ -35,8 +36,7 @@ from infra.clouds.alicloud.plan.capacity import (
 from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, DeploymentPlan, DiskPlan, ImagePlan
 from infra.clouds.alicloud.spec import cluster as spec
 from infra.clouds.alicloud.spec import market as markets
-from infra.plan.nics import NoFabric
-from infra.plan.placement import Misplaced
+from infra.plan.layout import NoFabricError, PlacementError
 from infra.plan.subnets import Kind
 
 HEAD = "head"  # the name that makes a group the login machine
@@ -54,22 +54,80 @@ GROUP_LABEL, MARKET_LABEL = "gpufleet.io/group", "gpufleet.io/market"
 GPU_TAINT = {"nvidia.com/gpu": "present"}  # Kubernetes' custom: only what tolerates it comes to GPU nodes
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostNodes:
+    """What makes the groups' nodes: machines from Ubuntu's images, which playbooks configure. See AckNodes."""
+
+    protectable: ClassVar[bool] = True
+
+    def interfaces(self, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+        """Declared with the machine. Raises NoFabricError."""
+        return eri.interfaces(kind, group.queue_pairs)
+
+    def capacity(
+        self, group: spec.AlicloudNodes, kind: InstanceType, market: Market, eris: tuple[eri.Eri, ...]
+    ) -> Capacity:
+        """How many nodes there are, and what declares them."""
+        if group.name == HEAD:
+            return Single()
+        form: Form = "configuration" if eris or isinstance(market, PrivatePool | Assurance) else "template"
+        if group.count is None:
+            return Elastic(
+                form=form,
+                least=group.min or 0,
+                most=_most(group),
+                gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
+                metric=METRIC,
+                warmup_seconds=WARMUP_SECONDS,
+            )
+        if kind.fabric == "roce" or len(eris) > 1:
+            return Machines(nodes=group.count)
+        if group.others:
+            price = (market.max_price_cny_per_hour if isinstance(market, Spot) else None) or 0.0  # a rule asks for one
+            return Mix(nodes=group.count, types=(group.type, *group.others), max_price_cny_per_hour=price)
+        return Fleet(nodes=group.count, form=form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckNodes:
+    """What makes the groups' nodes: node pools of ACK, which have no protected hour (pulumi-alicloud 4.0.0)."""
+
+    protectable: ClassVar[bool] = False
+
+    def interfaces(self, _: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+        """ACK's controller makes the interfaces and shares the queue pairs itself. Raises NoFabricError."""
+        if kind.fabric != "erdma":
+            message = f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`"
+            raise NoFabricError(message)
+        cards = range(kind.fabric_interfaces or 1)
+        return tuple(eri.Eri(network_card_index=card, queue_pairs=None) for card in cards)
+
+    def capacity(
+        self, group: spec.AlicloudNodes, kind: InstanceType, market: Market, _: tuple[eri.Eri, ...]
+    ) -> Capacity:
+        """One pool for a group."""
+        labels = {GROUP_LABEL: group.name, MARKET_LABEL: market.kind}
+        return Pool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
+
+
 def vswitch_name(kind: Kind, zone: str) -> str:
     return f"{kind}-{zone}"
 
 
-def group_plan(asked: spec.AlicloudSpec, index: int, refusals: Refusals) -> AlicloudGroupPlan:
-    """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
+def group_plan(
+    asked: spec.AlicloudSpec, index: int, nodes: HostNodes | AckNodes, refusals: Refusals
+) -> AlicloudGroupPlan:
+    """The plan of the group at that index of the stack file; what cannot be is noted at the key it is about."""
     group, here = asked.nodes[index], f"cluster.nodes[{index}]"
     kind = load().type(group.type)
     role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
     zones = (group.zone,) if group.zone else asked.all_zones
     roce = kind.fabric == "roce" and group.fabric != "none"
-    eris = () if roce else refusals.decided(f"{here}.fabric", partial(_eris, asked, group, kind), ())
+    eris = () if roce else refusals.decided(f"{here}.fabric", partial(_eris, nodes, group, kind), ())
     fabric = "roce" if roce else "erdma" if eris else "tcp"
-    market = _market(group.name, group.market, pooled=asked.ack is not None)
+    market = _market(group.name, group.market, protectable=nodes.protectable)
     subnet_kind = _subnet_kind(asked, group, fabric)
-    capacity = _capacity(asked, group, kind, market, eris)
+    capacity = nodes.capacity(group, kind, market, eris)
     return AlicloudGroupPlan(
         name=group.name,
         count=group.count or group.min or 0,
@@ -102,45 +160,37 @@ def _most(group: spec.AlicloudNodes) -> int:
     return group.count or group.max or 0
 
 
-def _eris(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+def _eris(nodes: HostNodes | AckNodes, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
     """Preferred: where the type has them, what declares the group can, and there is a second node to speak to."""
     if group.fabric == "none" or (group.fabric == "preferred" and kind.fabric != "erdma"):
         return ()
     if group.fabric == "preferred" and (_most(group) == 1 or group.name == HEAD):
         return ()
     try:
-        found = eri.interfaces(kind, group.queue_pairs) if asked.ack is None else _of_the_controller(kind)
-        _check_shape(group, found)
-    except NoFabric:
+        eris = nodes.interfaces(group, kind)
+        _check_shape(group, eris)
+    except NoFabricError:
         if group.fabric == "required":
             raise
         return ()
-    return found
+    return eris
 
 
-def _of_the_controller(kind: InstanceType) -> tuple[eri.Eri, ...]:
-    """On ACK its controller makes the interfaces and shares the queue pairs itself."""
-    if kind.fabric != "erdma":
-        raise NoFabric(f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`")
-    cards = range(kind.fabric_interfaces or 1)
-    return tuple(eri.Eri(network_card_index=card, queue_pairs=None) for card in cards)
-
-
-def _check_shape(group: spec.AlicloudNodes, found: tuple[eri.Eri, ...]) -> None:
-    """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabric."""
+def _check_shape(group: spec.AlicloudNodes, eris: tuple[eri.Eri, ...]) -> None:
+    """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabricError."""
     if group.others:
-        raise NoFabric("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
-    if len(found) > 1 and group.count is None:
-        raise NoFabric(
-            f"nodes with {len(found)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`"
+        raise NoFabricError("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
+    if len(eris) > 1 and group.count is None:
+        raise NoFabricError(
+            f"nodes with {len(eris)} eRDMA interfaces are declared one by one and cannot follow a load; give `count`"
         )
 
 
-def _market(group: str, asked: markets.Market, *, pooled: bool) -> Market:
-    """pooled: of a node pool, which has no protected hour (pulumi-alicloud 4.0.0, cs.NodePool)."""
+def _market(group: str, asked: markets.Market, *, protectable: bool) -> Market:
+    """protectable: whether spot capacity can have a protected hour."""
     match asked:
         case markets.SpotMarket():
-            protected = 1 if asked.protected_hour and not pooled else 0
+            protected = 1 if asked.protected_hour and protectable else 0
             return Spot(max_price_cny_per_hour=asked.max_price, fallback=asked.fallback, protected_hours=protected)
         case markets.PoolMarket():
             return PrivatePool(id=asked.id)
@@ -153,36 +203,6 @@ def _market(group: str, asked: markets.Market, *, pooled: bool) -> Market:
             return OnDemand()
 
 
-def _capacity(
-    asked: spec.AlicloudSpec,
-    group: spec.AlicloudNodes,
-    kind: InstanceType,
-    market: Market,
-    eris: tuple[eri.Eri, ...],
-) -> Capacity:
-    if asked.ack is not None:
-        labels = {GROUP_LABEL: group.name, MARKET_LABEL: market.kind}
-        return Pool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
-    if group.name == HEAD:
-        return Single()
-    form: Form = "configuration" if eris or isinstance(market, PrivatePool | Assurance) else "template"
-    if group.count is None:
-        return Elastic(
-            form=form,
-            least=group.min or 0,
-            most=_most(group),
-            gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
-            metric=METRIC,
-            warmup_seconds=WARMUP_SECONDS,
-        )
-    if kind.fabric == "roce" or len(eris) > 1:
-        return Machines(nodes=group.count)
-    if group.others:
-        price = (market.max_price_cny_per_hour if isinstance(market, Spot) else None) or 0.0  # a rule asks for one
-        return Mix(nodes=group.count, types=(group.type, *group.others), max_price_cny_per_hour=price)
-    return Fleet(nodes=group.count, form=form)
-
-
 def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: str) -> Kind:
     """People reach a head from outside, and nobody reaches a node."""
     if asked.access.ssh_from and group.name == HEAD:
@@ -193,15 +213,17 @@ def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: st
 def _deployment(
     group: spec.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
 ) -> DeploymentPlan:
-    """Raises Misplaced."""
+    """Raises PlacementError."""
     if fabric != "tcp" and zones != 1:
-        raise Misplaced(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
+        raise PlacementError(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
     if isinstance(capacity, Pool):
         return DeploymentPlan(strategy=None, reason="the node pools name no deployment set")
     nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
     if group.placement == "apart":
         if fabric != "tcp" or nameless:
-            raise Misplaced("nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart")
+            raise PlacementError(
+                "nodes of a fabric or of a private pool stand where they stand, and cannot be asked apart"
+            )
         return DeploymentPlan(strategy="Availability", reason="machines of the set share no host")
     if kind.fabric == "roce":
         return DeploymentPlan(strategy=None, reason="a Super Computing Cluster is one network already")

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.clouds.alicloud.plan import summary as told
 from infra.clouds.alicloud.plan.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
 from infra.clouds.alicloud.plan.eri import Eri
 from infra.clouds.kubernetes.plan.model import TenantPlan
 from infra.plan.chart import ChartPlan
-from infra.plan.cloud_model import AlarmPlan, BucketPlan, RentedGroupPlan, RentedKeyPlan, RentedPlan
+from infra.plan.cloud_model import AlarmPlan, BucketPlan, CloudGroupPlan, CloudKeyPlan, CloudPlan
 from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.iam import Statement
@@ -60,10 +59,6 @@ class AlicloudNetworkPlan(NetworkPlan):
     rules: tuple[FirewallRule, ...]
     flow_log: FlowLogPlan
 
-    @property
-    def summary(self) -> str:
-        return told.network(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AlicloudAccessPlan(AccessPlan):
@@ -76,10 +71,6 @@ class AlicloudAccessPlan(AccessPlan):
     user: str
     key_pair: str | None
     head: str | None
-
-    @property
-    def summary(self) -> str:
-        return told.access(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +100,7 @@ class DeploymentPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlicloudGroupPlan(RentedGroupPlan):
+class AlicloudGroupPlan(CloudGroupPlan):
     """Equal instances. eris: the interfaces in RDMA mode, primary first; hpc: they join a Super Computing Cluster.
 
     vswitches: one a zone, all of one kind. A public address is an EIP of its own.
@@ -123,14 +114,6 @@ class AlicloudGroupPlan(RentedGroupPlan):
     deployment: DeploymentPlan
     image: ImagePlan
     root: DiskPlan
-
-    @property
-    def size(self) -> str:
-        return told.size(self)
-
-    @property
-    def summary(self) -> str:
-        return told.group(self)
 
     @property
     def elastic(self) -> bool:
@@ -157,7 +140,7 @@ class AlicloudGroupPlan(RentedGroupPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyPlan(RentedKeyPlan):
+class KeyPlan(CloudKeyPlan):
     """A default key: it rotates once a year, and takes no policy of its own."""
 
 
@@ -233,12 +216,6 @@ class CopyPlan:
     usd_per_month: float
 
     @property
-    def summary(self) -> str:
-        what = f"{self.prefix} of {self.storage}" if self.prefix else self.storage
-        size, price = f"{self.gib_per_month:,} GiB", f"{self.usd_per_month:,.2f} USD"
-        return f"{what} of {self.stack} → {self.to} · {size} a month leave AWS for {price} · by `gpufleet copy`"
-
-    @property
     def command(self) -> CommandPlan:
         below = f"/{self.prefix}" if self.prefix else ""
         source, target = f"from:${{{self.stack}.{self.storage}}}{below}", f"to:${{{self.to}}}{below}"
@@ -246,11 +223,12 @@ class CopyPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlicloudPlan(RentedPlan):
+class AlicloudPlan(CloudPlan):
     """A cluster in one region of Alibaba Cloud. NAT stands in the first zone.
 
     permissions: of the nodes' role, None where ACK gives them one. storage_role_permissions: of the role that the
-    sessions of jobs and tenants are narrowed from, none where there is no bucket, or with ACK.
+    sessions of jobs and tenants are narrowed from, none where there is no bucket, or with ACK. ack: None for plain
+    machines: see AlicloudHostsPlan and AlicloudAckPlan.
     """
 
     network: AlicloudNetworkPlan
@@ -266,23 +244,35 @@ class AlicloudPlan(RentedPlan):
     budget: BudgetPlan | None
 
     @property
-    def charts(self) -> tuple[ChartPlan, ...]:
-        return self.ack.tenant.charts if self.ack and self.ack.tenant else ()
+    def commands(self) -> tuple[CommandPlan, ...]:
+        return (*(copy.command for copy in self.copies), *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudHostsPlan(AlicloudPlan):
+    """Plain machines, which playbooks make into nodes."""
+
+    ack: None = None
 
     @property
     def commands(self) -> tuple[CommandPlan, ...]:
-        way: tuple[CommandPlan, ...] = ()
-        if self.ack is not None:
-            credential = here("up, status, train", "ack-ram-tool", "credential-plugin", "get-credential")
-            way = (credential, *(self.ack.tenant.commands if self.ack.tenant else ()))
-        elif self.access.head:
-            way = (
-                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
-            )
-        return (*way, *(each.command for each in self.copies), *super().commands)
+        proxy = ("ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}")
+        jump = (here(f"{SSH_CALLERS}, to nodes", *proxy),) if self.access.head else ()
+        return (*jump, *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlicloudAckPlan(AlicloudPlan):
+    """A cluster of Kubernetes, whose nodes ACK makes."""
+
+    ack: AckPlan
 
     @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        network, *concerns, access = super().rows
-        kubernetes = () if self.ack is None else (("kubernetes", told.kubernetes(self.ack)),)
-        return (network, *kubernetes, *concerns, *(("copy", each.summary) for each in self.copies), access)
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.ack.tenant.charts if self.ack.tenant else ()
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        credential = here("up, status, train", "ack-ram-tool", "credential-plugin", "get-credential")
+        tenant = self.ack.tenant.commands if self.ack.tenant else ()
+        return (credential, *tenant, *super().commands)

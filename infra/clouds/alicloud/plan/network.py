@@ -8,6 +8,7 @@ speak only where a rule says so).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,9 +36,56 @@ POD_VSWITCH_ADDRESSES = 100  # the control plane's and the pods' vSwitch is a /2
 FLOW_LOG = FlowLogPlan(traffic="All", aggregation_minutes=10, retention_days=365)  # CIS Alibaba Cloud 2.0, 2.23
 
 
-def network_plan(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refusals: Refusals) -> AlicloudNetworkPlan:
+class HostPeers:
+    """Whom plain machines speak to beside the cloud's services: each other. See AckPeers."""
+
+    pod_addresses: int = 0
+    control_plane_addresses: int = 0
+
+    def security_group(self, group: AlicloudGroupPlan) -> str:
+        """The one that a group's nodes are in."""
+        return group.security_group
+
+    def rules(
+        self, asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refusals: Refusals
+    ) -> Iterator[FirewallRule]:
+        """As they would name groups."""
+        head = next((group.security_group for group in groups if group.role == "head"), None)
+        workers = [group.security_group for group in groups if group.role == "worker"]
+        joined = [group.security_group for group in groups if group.joined]
+        yield from _out(tuple(group.security_group for group in groups))
+        login = partial(access, head=head, nodes=workers, fabric=joined)
+        networks = asked.access.ssh_from
+        yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
+        if head is not None:
+            for worker in workers:
+                yield from both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
+
+
+class AckPeers:
+    """Whom nodes of ACK speak to beside the cloud's services: all of the cluster, which is one security group.
+
+    pod_addresses: of a node's pods. control_plane_addresses: in each private vSwitch, none of a cluster without one.
+    """
+
+    pod_addresses: int = POD_ADDRESSES_PER_NODE
+    control_plane_addresses: int = POD_VSWITCH_ADDRESSES
+
+    def security_group(self, _: AlicloudGroupPlan) -> str:
+        """The cluster's."""
+        return CLUSTER_GROUP
+
+    def rules(self, _: AlicloudSpec, __: Sequence[AlicloudGroupPlan], ___: Refusals) -> Iterator[FirewallRule]:
+        """As they would name groups."""
+        yield from _out((CLUSTER_GROUP,))
+        yield from both_ways(CLUSTER_GROUP, CLUSTER_GROUP, None, reason="nodes and pods of the cluster")
+
+
+def network_plan(
+    asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers, refusals: Refusals
+) -> AlicloudNetworkPlan:
     """What cannot be is noted at the key it is about."""
-    needs = list(_needs(asked, groups))
+    needs = list(_needs(asked, groups, peers))
     carved = refusals.decided("cluster.network.cidr", partial(carve, asked.network.cidr, needs), ())
     vswitches = tuple(_vswitches(asked, [subnet for subnet in carved if subnet.addresses]))
     public = [each.name for each in vswitches if each.kind == "public"]
@@ -46,8 +94,8 @@ def network_plan(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refus
         gateway=None,
         vswitches=vswitches,
         nat=next(iter(public), None) if asked.network.internet == "nat" else None,
-        security_groups=tuple(group.security_group for group in groups) if asked.ack is None else (CLUSTER_GROUP,),
-        rules=tuple(_rules(asked, groups, {each.name: each.cidr for each in vswitches}, refusals)),
+        security_groups=tuple(dict.fromkeys(peers.security_group(group) for group in groups)),
+        rules=tuple(_rules(asked, groups, {each.name: each.cidr for each in vswitches}, peers, refusals)),
         flow_log=FLOW_LOG,
     )
 
@@ -70,7 +118,7 @@ def store_plan(groups: Sequence[AlicloudGroupPlan]) -> StorePlan | None:
     return next((StorePlan(group=name, port=STORE_PORT) for name in [*heads, *joined]), None)
 
 
-def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> Iterator[Need]:
+def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers) -> Iterator[Need]:
     """Every zone has its three kinds of vSwitch, in one order: what a stack adds later moves nothing that it has."""
     kinds: tuple[Kind, ...] = ("public", "private", "fabric")
     for zone, kind in product(asked.all_zones, kinds):
@@ -79,10 +127,10 @@ def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan]) -> Iterator
         yield Need(zone=zone, kind=kind, nodes=int(gateway))
         for group in groups:
             if name in group.vswitches:  # any of its zones may have to hold all of it
-                pods = POD_ADDRESSES_PER_NODE if asked.ack else 0
-                yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=max(1, len(group.eris)) + pods)
-        if asked.ack is not None and kind == "private":
-            yield Need(zone=zone, kind=kind, nodes=POD_VSWITCH_ADDRESSES)
+                addresses = max(1, len(group.eris)) + peers.pod_addresses
+                yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=addresses)
+        if kind == "private" and peers.control_plane_addresses:
+            yield Need(zone=zone, kind=kind, nodes=peers.control_plane_addresses)
 
 
 def _vswitches(asked: AlicloudSpec, carved: Sequence[Subnet]) -> Iterator[VSwitchPlan]:
@@ -97,36 +145,22 @@ def _vswitches(asked: AlicloudSpec, carved: Sequence[Subnet]) -> Iterator[VSwitc
 
 
 def _rules(
-    asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], cidrs: dict[str, str], refusals: Refusals
+    asked: AlicloudSpec,
+    groups: Sequence[AlicloudGroupPlan],
+    cidrs: dict[str, str],
+    peers: HostPeers | AckPeers,
+    refusals: Refusals,
 ) -> Iterator[FirewallRule]:
     """Each rule once. What speaks to a group speaks to the vSwitches that it stands in."""
-    standing = {group.security_group: [cidrs[name] for name in group.vswitches if name in cidrs] for group in groups}
-    if asked.ack is not None:
-        standing = {CLUSTER_GROUP: [cidr for cidrs_of in standing.values() for cidr in cidrs_of]}
-    written = (
+    ranges: defaultdict[str, list[str]] = defaultdict(list)
+    for group in groups:
+        ranges[peers.security_group(group)] += [cidrs[name] for name in group.vswitches if name in cidrs]
+    by_range = (
         replace(rule, peer_group=None, peer_cidr=cidr)
-        for rule in _by_group(asked, groups, refusals)
-        for cidr in ([rule.peer_cidr] if rule.peer_group is None else standing[rule.peer_group])
+        for rule in peers.rules(asked, groups, refusals)
+        for cidr in ([rule.peer_cidr] if rule.peer_group is None else ranges[rule.peer_group])
     )
-    yield from dict.fromkeys(written)
-
-
-def _by_group(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
-    """The rules as they would name groups."""
-    if asked.ack is not None:
-        yield from _out((CLUSTER_GROUP,))
-        yield from both_ways(CLUSTER_GROUP, CLUSTER_GROUP, None, reason="nodes and pods of the cluster")
-        return
-    head = next((group.security_group for group in groups if group.role == "head"), None)
-    workers = [group.security_group for group in groups if group.role == "worker"]
-    joined = [group.security_group for group in groups if group.joined]
-    yield from _out(tuple(group.security_group for group in groups))
-    login = partial(access, head=head, nodes=workers, fabric=joined)
-    networks = asked.access.ssh_from
-    yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
-    if head is not None:
-        for worker in workers:
-            yield from both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
+    yield from dict.fromkeys(by_range)
 
 
 def _out(groups: Sequence[str]) -> Iterator[FirewallRule]:

@@ -49,15 +49,16 @@ def _unpriced(
     storage: Sequence[BucketPlan],
 ) -> Iterator[CostItem]:
     """What else is on the bill. The tables hold prices of instance types only."""
+    clusters = 0 if asked.ack is None else 1
     quantities = {
         "system disks, GiB": sum(group.count * group.root.size_gib for group in groups),
         "NAT gateway": int(network.nat is not None),
         "public addresses": int(network.nat is not None) + sum(group.count for group in groups if group.public_address),
         **{f"{item.name}, bucket by what it holds": 1 for item in storage},
-        "bucket of the playbooks, by what it holds": int(asked.ack is None),
-        "cluster of ACK Pro": int(asked.ack is not None),
-        "load balancer of the control plane": int(asked.ack is not None),
-        "log of the control plane, by what it holds": int(asked.ack is not None),
+        "bucket of the playbooks, by what it holds": 1 - clusters,
+        "cluster of ACK Pro": clusters,
+        "load balancer of the control plane": clusters,
+        "log of the control plane, by what it holds": clusters,
         "elasticity assurance": sum(isinstance(group.market, Assurance) for group in groups),
         "keys": 1,
         "flow log, by what it holds": 1,

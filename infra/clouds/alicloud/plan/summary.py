@@ -1,14 +1,20 @@
-"""The decision in words for people: one line a concern."""
+"""The plan of a cluster on Alibaba Cloud as text for people: one line a concern."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from infra.clouds.alicloud.plan.capacity import Assurance, Elastic, Machines, Market, Mix, OnDemand, PrivatePool, Spot
-
-if TYPE_CHECKING:
-    from infra.clouds.alicloud.plan.model import AckPlan, AlicloudAccessPlan, AlicloudGroupPlan, AlicloudNetworkPlan
+from infra.clouds.alicloud.plan.model import (
+    AckPlan,
+    AlicloudAccessPlan,
+    AlicloudAckPlan,
+    AlicloudGroupPlan,
+    AlicloudNetworkPlan,
+    AlicloudPlan,
+    CopyPlan,
+)
+from infra.plan.summary import CloudSummary
 
 FABRICS = {"erdma": "eRDMA", "roce": "RoCE"}
 
@@ -45,7 +51,7 @@ def network(plan: AlicloudNetworkPlan) -> str:
     return " · ".join([plan.cidr, f"{zones} zone{'s' if zones > 1 else ''}", *kinds, out, "OSS by its internal name"])
 
 
-def group(plan: AlicloudGroupPlan) -> str:
+def node_group(plan: AlicloudGroupPlan) -> str:
     """A group's hardware, how it is bought and where it stands."""
     parts = [f"{count(plan)} × {plan.type}", hardware(plan), market(plan.market), place(plan), cards(plan)]
     if isinstance(plan.capacity, Machines):
@@ -100,3 +106,36 @@ def access(plan: AlicloudAccessPlan) -> str:
     if not plan.ssh_from or plan.head is None:
         return "no port is open"
     return f"22 from {', '.join(plan.ssh_from)} to {plan.head} only, as {plan.user} · nodes through {plan.head}"
+
+
+def copy(plan: CopyPlan) -> str:
+    """What is copied, and what the other cloud takes for it."""
+    what = f"{plan.prefix} of {plan.storage}" if plan.prefix else plan.storage
+    volume, price = f"{plan.gib_per_month:,} GiB", f"{plan.usd_per_month:,.2f} USD"
+    return f"{what} of {plan.stack} → {plan.to} · {volume} a month leave AWS for {price} · by `gpufleet copy`"
+
+
+class AlicloudSummary(CloudSummary[AlicloudPlan, AlicloudGroupPlan]):
+    """The rows of a plan on Alibaba Cloud."""
+
+    @property
+    def below_the_network(self) -> tuple[tuple[str, str], ...]:
+        return (("kubernetes", kubernetes(self.plan.ack)),) if isinstance(self.plan, AlicloudAckPlan) else ()
+
+    @property
+    def above_the_access(self) -> tuple[tuple[str, str], ...]:
+        return tuple(("copy", copy(item)) for item in self.plan.copies)
+
+    @property
+    def network(self) -> str:
+        return network(self.plan.network)
+
+    def size(self, group: AlicloudGroupPlan) -> str:
+        return size(group)
+
+    def group(self, group: AlicloudGroupPlan) -> str:
+        return node_group(group)
+
+    @property
+    def access(self) -> str:
+        return access(self.plan.access)

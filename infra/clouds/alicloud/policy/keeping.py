@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.policy.deletion import KEY_DAYS, REMOVABLE
+from infra.clouds.tags import REMOVABLE
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.policy.wire import false, items, mapping, number, true
 
@@ -19,6 +19,7 @@ VERSIONING = "alicloud:oss/bucketVersioning:BucketVersioning"
 WEBSITE = "alicloud:oss/bucketWebsite:BucketWebsite"
 KEY = "alicloud:kms/key:Key"
 LASTING = ("alicloud:ram/accessKey:AccessKey", "alicloud:ram/loginProfile:LoginProfile")
+KEY_DAYS = 30  # within the 7 to 366 that KMS allows
 OLD_TLS = {"TLSv1.0", "TLSv1.1"}
 
 

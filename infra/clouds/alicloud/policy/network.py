@@ -7,12 +7,10 @@ Cloud 2.0, 3.3 (flow logs), 4.3 (no SSH from the internet).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, collapse_addresses
 
 from infra.plan.firewall import SSH_PORT
-from infra.policy.openings import ALL_PORTS, Network, network_of, too_wide
+from infra.policy.networks import ALL_PORTS, MOST_IPV4_ADDRESSES, WEB_PORTS, Network, addresses, network_of, too_wide
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
-from infra.policy.ssh import MOST_IPV4_ADDRESSES, WEB_PORTS
 from infra.policy.wire import document, false, items, mapping, true
 
 RULE = "alicloud:ecs/securityGroupRule:SecurityGroupRule"
@@ -28,7 +26,7 @@ def ssh_from_the_world(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
     ways = [each for each in stack.of(RULE) if _lets_in(each) and _covers(each, SSH_PORT)]
     named = [network for each in ways for network in _networks(each)]
     wide = list(too_wide(named))
-    total = sum(each.num_addresses for each in collapse_addresses(n for n in named if isinstance(n, IPv4Network)))
+    total = addresses(named)
     for each in ways:
         networks = list(_networks(each))
         if any(net.version == one.version and net.subnet_of(one) for net in networks for one in wide):  # pyright: ignore[reportArgumentType]

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from infra.clouds.alicloud.policy.types import CONFIGURATION, INSTANCE, POOL, STARTED, TEMPLATE
+from infra.clouds.tags import ENTRANCE
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.policy.wire import false, mapping, nested, number, true
 
-INSTANCE = "alicloud:ecs/instance:Instance"
-TEMPLATE = "alicloud:ecs/ecsLaunchTemplate:EcsLaunchTemplate"
-CONFIGURATION = "alicloud:ess/scalingConfiguration:ScalingConfiguration"
-POOL = "alicloud:cs/nodePool:NodePool"
 MIX = "alicloud:ecs/autoProvisioningGroup:AutoProvisioningGroup"
 DISK = "alicloud:ecs/ecsDisk:EcsDisk"
 ADDRESS = "alicloud:ecs/eipAssociation:EipAssociation"
 ASSURANCE = "alicloud:ecs/elasticityAssurance:ElasticityAssurance"
-STARTED = (INSTANCE, TEMPLATE, CONFIGURATION, POOL)
-ENTRANCE = "gpufleet:entrance"
 PASSWORDS = ("password", "kmsEncryptedPassword")
 
 

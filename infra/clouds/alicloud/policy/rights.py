@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from infra.clouds.aws.policy.iam import escalations, unnamed_actions, wildcards
-from infra.clouds.aws.policy.trust import any_subject, foreigners, own_accounts
+from infra.clouds.alicloud.policy.powers import POWERS
 from infra.policy.documents import Statement, allowing, exact, plain, statements, too_wide
-from infra.policy.powers import MANAGED
+from infra.policy.iam import escalations, unnamed_actions, wildcards
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
+from infra.policy.trust import any_subject, foreigners, own_accounts
 
 ROLE, POLICY = "alicloud:ram/role:Role", "alicloud:ram/policy:Policy"
 BUCKET_POLICY = "alicloud:oss/bucketPolicy:BucketPolicy"
@@ -36,14 +36,14 @@ OBJECTS, BELOW = re.compile(r"acs:oss:[^:]*:[^:]*:([^/]+)(?:/(.*))?"), re.compil
 @rule("alicloud-named-actions", POLICY)
 def named_actions(resource: Resource) -> Iterator[Violation]:
     """A policy names its actions, and the resources of those that read, write or decide who may."""
-    yield from wildcards("policyDocument", _permissions(resource))
+    yield from wildcards("policyDocument", _permissions(resource), POWERS)
 
 
 @rule("alicloud-privilege-escalation", POLICY)
 def privilege_escalation(resource: Resource) -> Iterator[Violation]:
     """Nobody may give himself rights: by policies, keys, trust, or a role that a service is handed."""
     document = _permissions(resource)
-    yield from escalations("policyDocument", document)
+    yield from escalations("policyDocument", document, POWERS)
     for statement in allowing(document):
         if "ram:passrole" in map(str.lower, statement.actions) and any(map(too_wide, statement.resources)):
             yield "policyDocument", "passes any role; name the role"
@@ -94,7 +94,7 @@ def foreign_account(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
     own = own_accounts(stack)
     for role in stack.of(ROLE):
         for statement in allowing(_trust(role)):
-            for account in foreigners(statement, "RAM", own):
+            for account in foreigners(statement, "RAM", own, enough=("sts:externalid",)):
                 yield role, TRUST, f"lets account {account} in; require sts:ExternalId"
             for account, _, service in (each.partition("@") for each in statement.principals("Service")):
                 if service and account not in own:
@@ -111,7 +111,7 @@ def private_bucket_policy(resource: Resource) -> Iterator[Violation]:
 def no_broad_policy(resource: Resource) -> Iterator[Violation]:
     """No policy of the cloud's own but a few that give no data away."""
     name = str(resource.inputs.get("policyName", ""))
-    if resource.inputs.get("policyType") != "Custom" and not MANAGED.match(name):
+    if resource.inputs.get("policyType") != "Custom" and not POWERS.managed.match(name):
         yield "policyName", f"{name} allows far more than a node needs; name the actions"
 
 

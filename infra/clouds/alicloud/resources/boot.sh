@@ -1,20 +1,3 @@
-#!/bin/bash
-# Turns this machine into a node of its stack, by the playbook that people run by hand too. Log: /var/log/gpufleet-boot.log
-set -euo pipefail
-exec >>/var/log/gpufleet-boot.log 2>&1
-umask 022
-export DEBIAN_FRONTEND=noninteractive
-not_ready() { # a node that cannot make itself says so, and whoever waits for it need not wait on
-  install -d /var/lib/gpufleet
-  [ -e /var/lib/gpufleet/ready.json ] || printf '{"ready": false, "checks": [{"name": "boot", "ok": false, "detail": "%s: see /var/log/gpufleet-boot.log"}]}\n' "$1" \
-    >/var/lib/gpufleet/ready.json
-}
-step="apt-get" && trap 'not_ready "$step fails"' ERR
-# The repeats are ours: apt's own, before 3.1.3, wait for ever when one repository of a server is down (LP: #2003851).
-for pause in 1 2 4 8 16 30 60 60; do
-  apt-get -o Acquire::Retries=0 -o APT::Update::Error-Mode=any -qq update && break
-  sleep "$pause"
-done
 apt-get -o Acquire::Retries=10 -qq -y install python3-venv
 install -d -m 0755 /etc/gpufleet /opt/gpufleet/bundle
 cat >/etc/gpufleet/boot.json <<'GPUFLEET'
@@ -67,10 +50,3 @@ node = {"name": socket.gethostname(), "group": boot["group"], "address": address
 handover = pathlib.Path(os.environ.get("GPUFLEET_HANDOVER", "/etc/gpufleet/handover.json"))
 handover.write_text(json.dumps({**boot["handover"], "nodes": [node]}, indent=1))
 GPUFLEET
-cd /opt/gpufleet/bundle
-step="ansible-core" # of the lock, hash by hash: the distribution has another one
-python3 -m venv /opt/gpufleet/ansible
-/opt/gpufleet/ansible/bin/pip -q --disable-pip-version-check --retries 10 install --require-hashes --no-deps -r ansible.txt
-export ANSIBLE_CONFIG=playbooks/ansible.cfg GPUFLEET_HANDOVER=/etc/gpufleet/handover.json LC_ALL=C.UTF-8
-step="gpu_node.yml" # which says more by itself, once it has come to its checks
-/opt/gpufleet/ansible/bin/ansible-playbook -i playbooks/inventory -e ansible_connection=local playbooks/gpu_node.yml

@@ -1,48 +1,21 @@
-"""The playbook bundle as one object of the stack's own bucket of OSS, addressed by its content's hash.
-
-Another bundle does not take the place of the first: what was started from it may ask for it at any time. They go with
-the bucket.
-"""
+"""The playbook bundle as one object of the stack's own bucket of OSS."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
-from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi import Output, ResourceOptions
 from pulumi_alicloud import oss
 
-from infra.clouds.bundle import PROJECT, kept, packed
-from infra.plan.cloud_model import BUNDLES
+from infra.clouds.base.resources import bundle
 
 
-@dataclass(frozen=True, kw_only=True)
-class BundleArgs:
-    """What the bundle needs. bucket: where it goes. folder: where the archive is kept on this computer."""
+class Bundle(bundle.Bundle):
+    """In OSS."""
 
-    bucket: Input[str]
-    folder: Path
+    TYPE = "gpufleet:alicloud:Bundle"
 
-
-class Bundle(ComponentResource):
-    """bucket, key: where the object is. sha256: of its content."""
-
-    bucket: Input[str]
-    key: Output[str]
-    sha256: str
-
-    def __init__(self, name: str, args: BundleArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("gpufleet:alicloud:Bundle", name, {}, opts)
-        content = packed(PROJECT)
-        self.sha256, self.bucket = sha256(content).hexdigest(), args.bucket
-        uploaded = oss.BucketObject(
-            f"{name}-object",
-            bucket=args.bucket,
-            key=f"{BUNDLES}{self.sha256}.tar",
-            source=str(kept(content, args.folder / f"{self.sha256}.tar")),
-            content_type="application/x-tar",
-            opts=ResourceOptions(parent=self, retain_on_delete=True),
-        )
-        self.key = uploaded.key
-        self.register_outputs({"key": self.key})
+    def uploaded(self, name: str, key: str, archive: Path, opts: ResourceOptions) -> Output[str]:
+        return oss.BucketObject(
+            name, bucket=self.bucket, key=key, source=str(archive), content_type=bundle.CONTENT_TYPE, opts=opts
+        ).key

@@ -11,12 +11,12 @@ from pulumi_alicloud import Provider, ecs
 
 from infra import handover
 from infra.clouds.alicloud.plan.iam import nodes_role, storage_role_name
-from infra.clouds.alicloud.plan.model import AckPlan, AlicloudGroupPlan, AlicloudPlan
+from infra.clouds.alicloud.plan.model import AckPlan, AlicloudAckPlan, AlicloudGroupPlan, AlicloudPlan
 from infra.clouds.alicloud.resources import copies
 from infra.clouds.alicloud.resources.access import Access, AccessArgs
 from infra.clouds.alicloud.resources.ack import Ack, AckArgs
 from infra.clouds.alicloud.resources.bucket import Bucket, BucketArgs
-from infra.clouds.alicloud.resources.bundle import Bundle, BundleArgs
+from infra.clouds.alicloud.resources.bundle import Bundle
 from infra.clouds.alicloud.resources.encryption import Encryption, EncryptionArgs
 from infra.clouds.alicloud.resources.events import Events, EventsArgs
 from infra.clouds.alicloud.resources.flow_log import FlowLog, FlowLogArgs
@@ -24,12 +24,13 @@ from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs, Sto
 from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, base64_of
 from infra.clouds.alicloud.resources.network import Network, NetworkArgs
 from infra.clouds.alicloud.resources.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.alicloud.resources.user_data import Boot, user_data
+from infra.clouds.alicloud.resources.user_data import SCRIPT, BootData
+from infra.clouds.base.resources.boot import user_data
+from infra.clouds.base.resources.bundle import BundleArgs
+from infra.clouds.base.resources.handover import handed_over
 from infra.clouds.tags import ENTRANCE, named
 
-NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE, STORAGE_ROLE = "", "."  # beside storage, whose names are neither
 
 
 class Cluster(ComponentResource):
@@ -58,10 +59,10 @@ class Cluster(ComponentResource):
         self._buckets = self._declare_buckets()
         self.storage = {name: bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
         self.store = self.storage_role = ""
-        if plan.ack is None:
-            self._machines(kept)
-        else:
+        if isinstance(plan, AlicloudAckPlan):
             self._kubernetes(plan.ack)
+        else:
+            self._machines(kept)
         self.register_outputs({"store": self.store})
 
     def _declare_buckets(self) -> dict[str, Output[str]]:
@@ -153,14 +154,15 @@ class Cluster(ComponentResource):
     def _user_data(self, group: AlicloudGroupPlan) -> Output[str]:
         access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
-            Boot(
+            SCRIPT,
+            BootData(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage, self.storage_role),
+                handover=_handover(self._plan, access, "", self.storage, self.storage_role),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
                 role=self._identity.role_name,
-            )
+            ),
         )
 
 
@@ -175,41 +177,18 @@ def declare(plan: AlicloudPlan, root: Path) -> Output[dict[str, Any]]:
     provider = Provider("alicloud", region=plan.region)
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack, plan.tags)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    known = told(plan, login, cluster.store, cluster.storage, cluster.storage_role)
+    known = _handover(plan, login, cluster.store, cluster.storage, cluster.storage_role)
     return Output.all(known, [copies.copied(copy) for copy in plan.copies]).apply(
         lambda parts: {**parts[0], "copies": parts[1]}
     )
 
 
-def told(
+def _handover(
     plan: AlicloudPlan,
     access: handover.Access,
     store: Input[str],
     storage: Mapping[str, Input[str]],
     storage_role: Input[str],
 ) -> Output[dict[str, Any]]:
-    """The handover. Its nodes are found by their tags, since a scaling group has no fixed members."""
-    return Output.all(**{STORE: store, STORAGE_ROLE: storage_role, **storage}).apply(
-        lambda known: _handover(plan, access, known).to_json()
-    )
-
-
-def _handover(plan: AlicloudPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, the storage role, and by name what is mounted."""
-    return handover.Handover(
-        stack=plan.stack,
-        cloud=plan.cloud,
-        region=plan.region,
-        access=access,
-        nodes=(),
-        groups=tuple(map(handover.Group.of, plan.groups)),
-        storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=handover.Store(
-            host=plan.store.group if plan.store else "",
-            address=known[STORE],
-            port=plan.store.port if plan.store else 0,
-        ),
-        environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.ack.name) if plan.ack else None,
-        storage_role=known[STORAGE_ROLE],
-    )
+    kubernetes = plan.ack.name if isinstance(plan, AlicloudAckPlan) else None
+    return handed_over(plan, access, store, storage, storage_role, kubernetes)

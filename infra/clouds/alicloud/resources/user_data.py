@@ -1,41 +1,23 @@
-"""What a node runs when it starts: a node that a scaling group starts at three in the morning has no operator."""
+"""What a node of Alibaba Cloud runs when it starts: it fetches the bundle by a signed request."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulumi import Input, Output
+from pulumi import Input
 
-SCRIPT = (Path(__file__).parent / "boot.sh").read_text()
+from infra.clouds.base.resources import boot
+
+SCRIPT = boot.script(Path(__file__).parent / "boot.sh")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boot:
-    """What a node is told. handover: of the cluster, without nodes. bucket, key, sha256: of the playbook bundle.
+class BootData(boot.BootData):
+    """role: the RAM role by whose passing credentials a node fetches the bundle."""
 
-    role: the RAM role by whose passing credentials it fetches the bundle.
-    """
-
-    group: str
-    handover: Input[Mapping[str, Any]]
-    bucket: Input[str]
-    key: Input[str]
-    sha256: str
     role: Input[str]
 
-
-def user_data(boot: Boot) -> Output[str]:
-    """The script, as text; it holds no secret: the node's role lets it fetch what it needs."""
-    told = Output.json_dumps(
-        {
-            "group": boot.group,
-            "handover": boot.handover,
-            "role": boot.role,
-            "bundle": {"bucket": boot.bucket, "key": boot.key, "sha256": boot.sha256},
-        },
-        sort_keys=True,
-    )
-    return told.apply(lambda text: SCRIPT.replace("@BOOT@", text))
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "role": self.role}

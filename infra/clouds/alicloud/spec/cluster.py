@@ -9,12 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_valid
 
 from infra.catalog import FabricNeed
 from infra.clouds.alicloud.spec.market import Market, OnDemandMarket
-from infra.clouds.aws.spec.eks import in_quotes
-from infra.clouds.kubernetes.spec import OwnTenancy
+from infra.clouds.kubernetes.spec.cluster import OwnTenancy
 from infra.spec.cloud import Bucket, Copy, Counted, SshAccess, ToldBudget, Zoned
 from infra.spec.cluster import Section, at_least_one, unique_names
-from infra.spec.errors import Contradiction, Mistake, quoted
-from infra.spec.fields import like
+from infra.spec.errors import ContradictionError, Mistake, quoted
+from infra.spec.fields import like, version_text
 from infra.suggest import hint
 
 # Those that sell GPUs or have a price in the tables (cloudpilot-ai/karpenter-provider-alibabacloud, 2024-12-31).
@@ -61,7 +60,7 @@ ImageId = Annotated[
 ]
 AckVersion = Annotated[
     str,
-    BeforeValidator(in_quotes),
+    BeforeValidator(version_text),
     AfterValidator(like(r"1\.\d{2}(\.\d+-aliyun\.\d+)?", 'version such as "1.35" or "1.35.2-aliyun.1"')),
 ]
 LEAST_GIB = {"PL2": 461, "PL3": 1261}  # ECS API, RunInstances, SystemDisk.Size
@@ -76,7 +75,7 @@ class Root(Section):
     @model_validator(mode="after")
     def _is_large_enough(self) -> Root:
         if self.size_gib < (least := LEAST_GIB.get(self.level, 0)):
-            raise Contradiction([(("size_gib",), f"a disk of {self.level} has at least {least} GiB")])
+            raise ContradictionError([(("size_gib",), f"a disk of {self.level} has at least {least} GiB")])
         return self
 
 
@@ -100,10 +99,12 @@ class AlicloudNodes(Counted):
     @model_validator(mode="after")
     def _others_are_spot(self) -> AlicloudNodes:
         if self.others and (self.market.kind != "spot" or self.count is None):
-            raise Contradiction([(("others",), "needs `market: {kind: spot}` and a `count`: only spot mixes types")])
+            raise ContradictionError(
+                [(("others",), "needs `market: {kind: spot}` and a `count`: only spot mixes types")]
+            )
         repeated = [i for i, name in enumerate(self.others) if name in (self.type, *self.others[:i])]
         if repeated:
-            raise Contradiction([(("others", i), f"{self.others[i]} stands there already") for i in repeated])
+            raise ContradictionError([(("others", i), f"{self.others[i]} stands there already") for i in repeated])
         return self
 
 
@@ -156,17 +157,17 @@ class AlicloudSpec(Zoned):
         lost = [(i, copy.to) for i, copy in enumerate(self.copies) if copy.to not in own]
         if lost:
             mistakes = [(("copies", i, "to"), f"{quoted(to)} is none of `storage`{hint(to, own)}") for i, to in lost]
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return self
 
     @model_validator(mode="after")
     def _fits_ack(self) -> AlicloudSpec:
-        if self.ack is not None and (mistakes := list(_strangers_to_ack(self))):
-            raise Contradiction(mistakes)
+        if self.ack is not None and (mistakes := list(_conflicts_with_ack(self))):
+            raise ContradictionError(mistakes)
         return self
 
 
-def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
+def _conflicts_with_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
     """What a cluster of ACK has no use for, each with what does it instead."""
     if spec.access.ssh_from:
         yield ("access", "ssh_from"), "cannot stand beside `ack`: people come by its API, from the VPC"
@@ -175,11 +176,11 @@ def _strangers_to_ack(spec: AlicloudSpec) -> Iterator[Mistake]:
     if spec.images.x86_64:
         yield ("images",), "cannot stand beside `ack`, whose version chooses the image"
     for i, group in enumerate(spec.nodes):
-        for key, message in _strangers_to_pools(group):
+        for key, message in _conflicts_with_pools(group):
             yield ("nodes", i, *key), message
 
 
-def _strangers_to_pools(group: AlicloudNodes) -> Iterator[Mistake]:
+def _conflicts_with_pools(group: AlicloudNodes) -> Iterator[Mistake]:
     """What a node pool of ACK does not take, by the group's keys."""
     market = group.market
     if group.name == "head":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from infra.checks.rule import Violation, rule
-from infra.clouds.aws.plan.model import AwsPlan
+from infra.clouds.aws.plan.model import AwsHostsPlan, AwsPlan
 from infra.clouds.aws.spec.cluster import AwsSpec
 
 RULES_PER_GROUP = 60  # in each direction
@@ -70,10 +70,10 @@ def rules_fit_a_security_group(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]
             yield "cluster.access.ssh_from", message
 
 
-@rule("nodes-can-fetch-what-they-need", AwsPlan, level="warning")
-def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
+@rule("nodes-can-fetch-what-they-need", AwsHostsPlan, level="warning")
+def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsHostsPlan) -> Iterator[Violation]:
     """Endpoints reach AWS alone; packages, drivers and containers come from elsewhere (VPC User Guide, Endpoints)."""
-    if spec.network.internet == "none" and spec.eks is None:
+    if spec.network.internet == "none":
         yield (
             "cluster.network.internet",
             "nodes reach AWS only: `images` must hold the driver and every package already",

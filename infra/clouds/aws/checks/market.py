@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from infra.catalog import load
 from infra.checks.rule import Violation, rule
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Market, OnDemand, Reservation, Spot
-from infra.clouds.aws.plan.model import AwsPlan
+from infra.clouds.aws.plan.model import AwsHostsPlan, AwsPlan
 from infra.clouds.aws.plan.pricing import on_demand
 from infra.clouds.aws.spec.cluster import AwsSpec
 
@@ -103,11 +103,11 @@ def reserved_capacity_is_used(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
             )
 
 
-@rule("spot-has-a-cap", AwsPlan)
-def spot_has_a_cap(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+@rule("spot-has-a-cap", AwsHostsPlan)
+def spot_has_a_cap(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
     """The policy wants one of every pool that spot is bought from (`policy/fleets.py`); EKS has its own."""
     for i, group in enumerate(plan.groups):
-        if plan.eks is None and isinstance(group.market, Spot) and group.market.max_price_usd_per_hour is None:
+        if isinstance(group.market, Spot) and group.market.max_price_usd_per_hour is None:
             yield f"cluster.nodes[{i}].market.max_price", "is missing: name the most USD that a node may cost an hour"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from infra.checks.rule import Violation, rule
 from infra.clouds.aws.plan.capacity import Gang, Managed
-from infra.clouds.aws.plan.model import AwsPlan
+from infra.clouds.aws.plan.model import AwsHostsPlan, AwsPlan
 from infra.clouds.aws.spec.cluster import AwsSpec
 
 
@@ -46,10 +46,10 @@ def bandwidth_layout_has_cards(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violati
             yield f"cluster.nodes[{i}].layout", f"{group.type} has IP traffic on one card as it is; leave it out"
 
 
-@rule("a-job-has-one-group", AwsPlan, level="info")
-def a_job_has_one_group(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+@rule("a-job-has-one-group", AwsHostsPlan, level="info")
+def a_job_has_one_group(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
     """Nodes speak within their group alone, and stand close together there alone (EC2 User Guide, EFA)."""
     several = [group.name for group in plan.groups if group.gpu is not None]
-    if plan.eks is None and len(several) > 1:
+    if len(several) > 1:
         names = " and ".join(several)
         yield "cluster.nodes", f"{names} do not reach each other: `gpufleet train --group` names the one of a job"

@@ -7,7 +7,7 @@ from itertools import product
 
 from infra.checks.rule import Violation, rule
 from infra.checks.storage import inside
-from infra.clouds.aws.plan.model import AwsPlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsEksPlan, AwsHostsPlan, AwsPlan, LustrePlan
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.plan.cloud_model import BucketPlan
 
@@ -81,17 +81,16 @@ def scratch_is_free_of_mounts(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
             yield f"cluster.storage[{i}].mount", f"{item.mount} overlaps {mount}, where the nodes' local disks are"
 
 
-@rule("runs-outlive-their-nodes", AwsPlan, level="info")
-def runs_outlive_their_nodes(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+@rule("runs-outlive-their-nodes", AwsHostsPlan, level="info")
+def runs_outlive_their_nodes(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
     """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
-    if plan.eks is None and plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
+    if plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
         kept = "checkpoints stay on each node's own disk, and go with it"
         yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
 
 
-@rule("eks-storage-is-for-pods", AwsPlan, level="info")
-def eks_storage_is_for_pods(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
+@rule("eks-storage-is-for-pods", AwsEksPlan, level="info")
+def eks_storage_is_for_pods(_: AwsSpec, plan: AwsEksPlan) -> Iterator[Violation]:
     """Nodes of EKS mount nothing: pods do, by the drivers that the stack adds (EKS User Guide, Storage)."""
-    if plan.eks is not None:
-        for i, item in enumerate(plan.storage):
-            yield f"cluster.storage[{i}].mount", f"no node mounts {item.mount}: a pod does, by a volume that names it"
+    for i, item in enumerate(plan.storage):
+        yield f"cluster.storage[{i}].mount", f"no node mounts {item.mount}: a pod does, by a volume that names it"

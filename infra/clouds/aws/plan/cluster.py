@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from infra.checks.layout import Refusals
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Managed, Spot
 from infra.clouds.aws.plan.eks import eks_permissions, eks_plan
-from infra.clouds.aws.plan.groups import group_plan, subnet_name
+from infra.clouds.aws.plan.eks_nodes import EksNodes
+from infra.clouds.aws.plan.groups import HostNodes, group_plan, subnet_name
 from infra.clouds.aws.plan.iam import permissions, storage_role_permissions
 from infra.clouds.aws.plan.model import (
+    AwsEksPlan,
     AwsGroupPlan,
+    AwsHostsPlan,
     AwsPlan,
     BudgetPlan,
     EventPlan,
@@ -18,9 +22,10 @@ from infra.clouds.aws.plan.model import (
     KeyPlan,
     LustrePlan,
 )
-from infra.clouds.aws.plan.network import LUSTRE_GROUP, access_plan, network_plan, store_plan
+from infra.clouds.aws.plan.network import LUSTRE_GROUP, EksPeers, HostPeers, access_plan, network_plan, store_plan
 from infra.clouds.aws.plan.pricing import cost
 from infra.clouds.aws.spec import cluster as spec
+from infra.clouds.aws.spec.eks import Eks
 from infra.plan.cloud_model import BucketPlan, Retention
 
 STACK_TAG = "gpufleet:stack"
@@ -55,35 +60,68 @@ ANY_EVENTS = {
 
 def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
     """The plan of a stack on AWS, with what its layouts refused, before any rule."""
-    refusals = Refusals()
-    groups = tuple(group_plan(stack, asked, index, refusals) for index in range(len(asked.nodes)))
-    storage = tuple(_storage(asked, item) for item in asked.storage)
-    file_systems = [item for item in storage if isinstance(item, LustrePlan)]
-    network = network_plan(asked, groups, file_systems, refusals)
-    return AwsPlan(
-        stack=stack,
-        cloud=asked.cloud,
-        region=asked.region,
-        zones=asked.all_zones,
-        network=network,
-        access=access_plan(asked),
-        groups=groups,
-        storage=storage,
-        bundle=_retention(removable=True) if asked.eks is None else None,
-        key=_key(asked.region, groups, file_systems),
-        permissions=permissions(asked, groups, storage) if asked.eks is None else eks_permissions(asked),
-        storage_role_permissions=() if asked.eks else storage_role_permissions(asked.region, storage),
-        eks=eks_plan(stack, asked, groups, storage),
-        store=store_plan(groups) if asked.eks is None else None,
-        interruption=InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),
-        budget=_budget(asked.budget),
-        tags={STACK_TAG: stack},
-        cost=cost(asked, groups, network, storage),
-        findings=tuple(refusals.findings),
+    return _hosts(stack, asked) if asked.eks is None else _kubernetes(stack, asked, asked.eks)
+
+
+def _hosts(stack: str, asked: spec.AwsSpec) -> AwsHostsPlan:
+    """Plain machines."""
+    parts = _Parts(stack, asked, HostNodes(stack=stack, images=asked.images), HostPeers())
+    return AwsHostsPlan(
+        **parts.shared(user="ubuntu"),
+        bundle=_retention(removable=True),
+        permissions=permissions(asked, parts.groups, parts.storage),
+        storage_role_permissions=storage_role_permissions(asked.region, parts.storage),
+        store=store_plan(parts.groups),
     )
 
 
-def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan:
+def _kubernetes(stack: str, asked: spec.AwsSpec, eks: Eks) -> AwsEksPlan:
+    """A cluster of EKS."""
+    parts = _Parts(stack, asked, EksNodes(version=eks.version), EksPeers())
+    return AwsEksPlan(
+        **parts.shared(user="ec2-user"),
+        bundle=None,
+        permissions=eks_permissions(asked),
+        storage_role_permissions=(),
+        eks=eks_plan(stack, asked, eks, parts.groups, parts.storage),
+        store=None,
+    )
+
+
+class _Parts:
+    """What plain machines and a cluster of EKS have in common, in the order in which they need each other."""
+
+    def __init__(
+        self, stack: str, asked: spec.AwsSpec, nodes: HostNodes | EksNodes, peers: HostPeers | EksPeers
+    ) -> None:
+        self.stack, self.asked, self.peers, self.refusals = stack, asked, peers, Refusals()
+        self.groups = tuple(group_plan(asked, index, nodes, self.refusals) for index in range(len(asked.nodes)))
+        self.storage = tuple(_storage(asked, item, mounted=nodes.mounts_storage) for item in asked.storage)
+
+    def shared(self, *, user: str) -> dict[str, Any]:
+        """The fields of a plan. user: the login name of the machine image."""
+        asked, groups = self.asked, self.groups
+        file_systems = [item for item in self.storage if isinstance(item, LustrePlan)]
+        network = network_plan(asked, groups, file_systems, self.peers, self.refusals)
+        return {
+            "stack": self.stack,
+            "cloud": asked.cloud,
+            "region": asked.region,
+            "zones": asked.all_zones,
+            "network": network,
+            "access": access_plan(asked, user),
+            "groups": groups,
+            "storage": self.storage,
+            "key": _key(asked.region, groups, file_systems),
+            "interruption": InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),
+            "budget": _budget(asked.budget),
+            "tags": {STACK_TAG: self.stack},
+            "cost": cost(asked, groups, network, self.storage),
+            "findings": tuple(self.refusals.findings),
+        }
+
+
+def _storage(asked: spec.AwsSpec, item: spec.Storage, *, mounted: bool) -> BucketPlan | LustrePlan:
     match item:
         case spec.Bucket():
             retention = _retention(removable=item.removable)
@@ -91,7 +129,7 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan
                 name=item.name,
                 kind=item.kind,
                 mount=item.mount,
-                client=item.client if asked.eks is None else "",
+                client=item.client if mounted else "",
                 options=BUCKET_OPTIONS[item.client],
                 retention=retention,
             )
@@ -100,7 +138,7 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage) -> BucketPlan | LustrePlan
                 name=item.name,
                 kind=item.kind,
                 mount=item.mount,
-                client="lustre" if asked.eks is None else "",
+                client="lustre" if mounted else "",
                 options=LUSTRE_OPTIONS,
                 size_gib=item.size_gib,
                 mib_per_second_per_tib=item.mib_per_second_per_tib,

@@ -19,10 +19,11 @@ from infra.clouds.aws.plan.groups import subnet_name
 from infra.clouds.aws.plan.iam import ANYTHING, SESSIONS, USE_OBJECTS, allow, in_buckets, use_key, use_of_buckets
 from infra.clouds.aws.plan.model import AwsGroupPlan, LustrePlan
 from infra.clouds.aws.spec.cluster import AwsSpec
+from infra.clouds.aws.spec.eks import Eks
 from infra.clouds.kubernetes.plan.model import PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.pods import EFA, SPOT_SECONDS, pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
-from infra.clouds.kubernetes.spec import Components
+from infra.clouds.kubernetes.spec.cluster import Components
 from infra.plan.cloud_model import BucketPlan
 from infra.plan.iam import Resource, Statement
 
@@ -68,30 +69,27 @@ OWNERS = Components(driver="image", device_plugin="operator")
 
 
 def eks_plan(
-    stack: str, asked: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
-) -> EksPlan | None:
-    """None for a stack whose nodes are plain machines."""
-    if asked.eks is None:
-        return None
+    stack: str, asked: AwsSpec, eks: Eks, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+) -> EksPlan:
+    """The control plane, and the tenant in it."""
+    tenant = _tenant(eks, groups)
     return EksPlan(
         name=f"gpufleet-{stack.replace('.', '-')}",
-        version=asked.eks.version,
-        admins=asked.eks.admins,
-        api_from=tuple(map(str, asked.eks.api_from)),
+        version=eks.version,
+        admins=eks.admins,
+        api_from=tuple(map(str, eks.api_from)),
         subnets=tuple(subnet_name("private", zone) for zone in asked.all_zones),
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
         addons=tuple(_addons(asked.region, storage)),
-        tenant=(tenant := _tenant(asked, groups)),
+        tenant=tenant,
         tenant_permissions=tuple(_use_of_own(tenant, asked.region, storage)) if tenant else (),
     )
 
 
-def _tenant(asked: AwsSpec, groups: Sequence[AwsGroupPlan]) -> TenantPlan | None:
+def _tenant(eks: Eks, groups: Sequence[AwsGroupPlan]) -> TenantPlan | None:
     nodes = [_pods(group, group.gpu) for group in groups if group.gpu is not None]
-    if asked.eks is None or asked.eks.tenant is None or not nodes:
-        return None
-    return tenant_plan(asked.eks.tenant, nodes, OWNERS)
+    return tenant_plan(eks.tenant, nodes, OWNERS) if eks.tenant is not None and nodes else None
 
 
 def _use_of_own(tenant: TenantPlan, region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[Statement]:

@@ -8,12 +8,14 @@ amazon-vpc-cni-k8s, docs/eni-and-ip-target.md.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from infra.catalog import InstanceType
 from infra.clouds.aws.plan.capacity import CapacityBlock, ImageType, Managed, Market, OnDemand, Reservation, Spot
 from infra.clouds.aws.plan.model import ImagePlan
-from infra.plan.volumes import ImageDisks
+from infra.clouds.aws.plan.volumes import ImageDisks
+from infra.clouds.aws.spec.cluster import AwsNodes
 
 # EKS's images of Amazon Linux 2023; nodeadm joins local disks in a stripe, and keeps containers and pods on it.
 DISKS = ImageDisks(root_device="/dev/xvda", gib=20, scratch="/mnt/k8s-disks/0")
@@ -42,23 +44,36 @@ GROUP_LABEL, MARKET_LABEL = "gpufleet.io/group", "gpufleet.io/market"
 GPU_TAINT = {"nvidia.com/gpu": "present"}
 
 
-def capacity(name: str, nodes: int, kind: InstanceType, market: Market) -> Managed:
-    """So many nodes of a type. No GPUs are spare to start new nodes beside old ones: an update ends these first."""
-    return Managed(
-        nodes=nodes,
-        capacity_type=CAPACITY_TYPES[type(market)],
-        image_type=IMAGE_TYPES[architecture(kind), _variant(kind)],
-        pods=PODS_PER_NODE,
-        labels={GROUP_LABEL: name, MARKET_LABEL: market.kind},
-        taints=GPU_TAINT if kind.gpu else {},
-        update="MINIMAL" if kind.gpu else "DEFAULT",
-    )
+@dataclass(frozen=True, kw_only=True)
+class EksNodes:
+    """What makes the groups' nodes: managed node groups of EKS.
 
+    disks: of the machine image. metadata_hop_limit: pods must not reach it, they would take on the node's role.
+    mounts_storage: pods mount, nodes do not.
+    """
 
-def image(version: str, kind: InstanceType) -> ImagePlan:
-    """What EKS starts the nodes from; it chooses by itself, newest first, when the group is made."""
-    chosen = architecture(kind)
-    return ImagePlan(parameter=PARAMETER.format(version, chosen, _variant(kind)), architecture=chosen, recorded=None)
+    version: str
+    disks: ClassVar[ImageDisks] = DISKS
+    metadata_hop_limit: ClassVar[int] = 1
+    mounts_storage: ClassVar[bool] = False
+
+    def capacity(self, group: AwsNodes, kind: InstanceType, market: Market) -> Managed:
+        """So many nodes of a type. No GPUs are spare to start new nodes beside old ones: an update ends these first."""
+        return Managed(
+            nodes=group.count or group.max or 0,
+            capacity_type=CAPACITY_TYPES[type(market)],
+            image_type=IMAGE_TYPES[architecture(kind), _variant(kind)],
+            pods=PODS_PER_NODE,
+            labels={GROUP_LABEL: group.name, MARKET_LABEL: market.kind},
+            taints=GPU_TAINT if kind.gpu else {},
+            update="MINIMAL" if kind.gpu else "DEFAULT",
+        )
+
+    def image(self, kind: InstanceType) -> ImagePlan:
+        """What EKS starts the nodes from; it chooses by itself, newest first, when the group is made."""
+        chosen = architecture(kind)
+        parameter = PARAMETER.format(self.version, chosen, _variant(kind))
+        return ImagePlan(parameter=parameter, architecture=chosen, recorded=None)
 
 
 def architecture(kind: InstanceType) -> Literal["x86_64", "arm64"]:

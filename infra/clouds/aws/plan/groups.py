@@ -6,12 +6,13 @@ refills); Auto Scaling API, InstancesDistribution; Canonical, "Find Ubuntu image
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from infra.catalog import InstanceType, load
 from infra.checks.layout import Refusals
-from infra.clouds.aws.plan import eks_nodes
+from infra.clouds.aws.plan import eks_nodes, nics
 from infra.clouds.aws.plan.capacity import (
     Capacity,
     CapacityBlock,
@@ -24,15 +25,16 @@ from infra.clouds.aws.plan.capacity import (
     Single,
     Spot,
 )
+from infra.clouds.aws.plan.eks_nodes import EksNodes
 from infra.clouds.aws.plan.model import AwsGroupPlan, ImagePlan
+from infra.clouds.aws.plan.nics import NetworkCards
+from infra.clouds.aws.plan.placement import Placement, placement
+from infra.clouds.aws.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
 from infra.clouds.aws.spec import cluster as spec
 from infra.clouds.aws.spec import market as markets
-from infra.plan import nics
+from infra.plan.layout import NoFabricError
 from infra.plan.model import LoadMetric
-from infra.plan.nics import NetworkCards, NoFabric
-from infra.plan.placement import Placement, placement
 from infra.plan.subnets import Kind
-from infra.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
 
 HEAD = "head"  # the name that makes a group the login machine
 
@@ -48,7 +50,6 @@ GPU_LOAD_PERCENT = 85.0
 METRIC_NAMESPACE, METRIC = "gpufleet", "gpu_utilization"
 WARMUP_SECONDS = 600  # a node counts only once it is ready: driver, checks and container images take minutes
 METADATA_HOP_LIMIT = 2  # 1, the default, ends at the host: containers would not reach it
-POD_METADATA_HOP_LIMIT = 1  # pods must not: they would take on the node's role
 
 ONE_CARD = NetworkCards(cards=1, interfaces_per_card=1, efa_interfaces=0, first_card_efa=False)
 MARKETS: dict[type[Market], Literal["on-demand", "spot", "reservation", "capacity-block"]] = {
@@ -57,6 +58,47 @@ MARKETS: dict[type[Market], Literal["on-demand", "spot", "reservation", "capacit
     Reservation: "reservation",
     CapacityBlock: "capacity-block",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostNodes:
+    """What makes the groups' nodes: machines from Ubuntu's images, which playbooks configure. See EksNodes."""
+
+    stack: str
+    images: spec.Images
+    disks: ClassVar[ImageDisks] = UBUNTU
+    metadata_hop_limit: ClassVar[int] = METADATA_HOP_LIMIT
+    mounts_storage: ClassVar[bool] = True
+
+    def capacity(self, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
+        """How many nodes there are, and what declares them. kind: has no part in it."""
+        if group.name == HEAD:
+            return Single()
+        if group.count is not None:
+            return _gang(group.count, market)
+        spot = isinstance(market, Spot)
+        return Elastic(
+            least=_least(group),
+            most=_most(group),
+            gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
+            load=LoadMetric(
+                namespace=METRIC_NAMESPACE,
+                name=METRIC,
+                dimensions={"stack": self.stack, "group": group.name},  # groups of two stacks may have one name
+            ),
+            warmup_seconds=WARMUP_SECONDS,
+            on_demand_base=_least(group) if isinstance(market, Spot) and market.fallback else 0,
+            on_demand_percent=0 if spot else 100,
+        )
+
+    def image(self, kind: InstanceType) -> ImagePlan:
+        """Canonical's newest one, or the one that the stack file records."""
+        architecture = eks_nodes.architecture(kind)
+        return ImagePlan(
+            parameter=PARAMETER.format(DEBIAN_NAMES[architecture]),
+            architecture=architecture,
+            recorded=getattr(self.images, architecture),
+        )
 
 
 def subnet_name(kind: Kind, zone: str) -> str:
@@ -68,8 +110,8 @@ def group_zones(asked: spec.AwsSpec, group: spec.AwsNodes) -> tuple[str, ...]:
     return (group.zone,) if group.zone else asked.all_zones
 
 
-def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) -> AwsGroupPlan:
-    """The plan of the group at that place of `nodes`; what cannot be is noted at the key it is about."""
+def group_plan(asked: spec.AwsSpec, index: int, nodes: HostNodes | EksNodes, refusals: Refusals) -> AwsGroupPlan:
+    """The plan of the group at that index of the stack file; what cannot be is noted at the key it is about."""
     group, here = asked.nodes[index], f"cluster.nodes[{index}]"
     kind = load().type(group.type)
     role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
@@ -79,7 +121,7 @@ def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) 
     market = _market(group.name, group.market)
     subnet_kind = _subnet_kind(asked, group, efa)
     zones = group_zones(asked, group)
-    disks = UBUNTU if asked.eks is None else eks_nodes.DISKS
+    disks = nodes.disks
     return AwsGroupPlan(
         name=group.name,
         count=_least(group),
@@ -90,7 +132,7 @@ def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) 
         type=kind.name,
         role=role,
         market=market,
-        capacity=_capacity(stack, asked, group, kind, market),
+        capacity=nodes.capacity(group, kind, market),
         subnets=tuple(subnet_name(subnet_kind, zone) for zone in zones),
         security_group=group.name,
         public_address=subnet_kind == "public",
@@ -101,11 +143,11 @@ def group_plan(stack: str, asked: spec.AwsSpec, index: int, refusals: Refusals) 
             partial(_placement, group, market, zones=len(zones), efa=efa),
             Placement(strategy=None, reason="what was asked for cannot be"),
         ),
-        image=_image(asked, kind),
+        image=nodes.image(kind),
         root=refusals.decided(f"{here}.root", partial(_root, group.root, role, disks), _root(None, role, disks)),
         scratch=scratch(disks=kind.disk_count or 0, disk_gb=kind.disk_gb or 0, mount=disks.scratch),
         mig=group.mig or (),
-        metadata_hop_limit=METADATA_HOP_LIMIT if asked.eks is None else POD_METADATA_HOP_LIMIT,
+        metadata_hop_limit=nodes.metadata_hop_limit,
         tags={"gpufleet:group": group.name},
     )
 
@@ -134,7 +176,7 @@ def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[ni
         or kind.fabric_interfaces is None
         or kind.fabric_on_first_card is None
     ):
-        raise NoFabric(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
+        raise NoFabricError(f"EC2's numbers of {kind.name}'s network cards are not known; choose another type")
     numbers = NetworkCards(
         cards=kind.network_cards,
         interfaces_per_card=kind.interfaces_per_card,
@@ -171,29 +213,6 @@ def _block(group: str, asked: markets.BlockMarket) -> CapacityBlock:
     return CapacityBlock(id=asked.buy.offering, purchase=purchase)
 
 
-def _capacity(stack: str, asked: spec.AwsSpec, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
-    if asked.eks is not None:
-        return eks_nodes.capacity(group.name, _most(group), kind, market)
-    if group.name == HEAD:
-        return Single()
-    if group.count is not None:
-        return _gang(group.count, market)
-    spot = isinstance(market, Spot)
-    return Elastic(
-        least=_least(group),
-        most=_most(group),
-        gpu_load_percent=group.gpu_load or GPU_LOAD_PERCENT,
-        load=LoadMetric(
-            namespace=METRIC_NAMESPACE,
-            name=METRIC,
-            dimensions={"stack": stack, "group": group.name},  # groups of two stacks may have one name
-        ),
-        warmup_seconds=WARMUP_SECONDS,
-        on_demand_base=_least(group) if isinstance(market, Spot) and market.fallback else 0,
-        on_demand_percent=0 if spot else 100,
-    )
-
-
 def _gang(nodes: int, market: Market) -> Gang:
     """Spot nodes are replaced as they are taken back; a fleet that is all or nothing never replaces any."""
     if isinstance(market, Spot):
@@ -218,17 +237,6 @@ def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -
         fabric=efa,
         apart=group.placement == "apart",
         reservation_group_arn=market.group_arn if isinstance(market, Reservation) else None,
-    )
-
-
-def _image(asked: spec.AwsSpec, kind: InstanceType) -> ImagePlan:
-    if asked.eks is not None:
-        return eks_nodes.image(asked.eks.version, kind)
-    architecture = eks_nodes.architecture(kind)
-    return ImagePlan(
-        parameter=PARAMETER.format(DEBIAN_NAMES[architecture]),
-        architecture=architecture,
-        recorded=getattr(asked.images, architecture),
     )
 
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.clouds.aws.plan import summary as told
 from infra.clouds.aws.plan.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
 from infra.clouds.aws.plan.eks_model import EksPlan
+from infra.clouds.aws.plan.nics import Interface
+from infra.clouds.aws.plan.placement import Placement
+from infra.clouds.aws.plan.volumes import Volume
 from infra.plan.chart import ChartPlan
-from infra.plan.cloud_model import AlarmPlan, BucketPlan, RentedGroupPlan, RentedKeyPlan, RentedPlan
+from infra.plan.cloud_model import AlarmPlan, BucketPlan, CloudGroupPlan, CloudKeyPlan, CloudPlan
 from infra.plan.commands import SSH_CALLERS, CommandPlan, here
 from infra.plan.firewall import FirewallRule
 from infra.plan.iam import Statement
 from infra.plan.model import AccessPlan, LoadMetric, NetworkPlan, StoragePlan
-from infra.plan.nics import Interface
-from infra.plan.placement import Placement
 from infra.plan.subnets import Kind
-from infra.plan.volumes import Volume
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +78,6 @@ class AwsNetworkPlan(NetworkPlan):
     rules: tuple[FirewallRule, ...]
     flow_log: FlowLogPlan
 
-    @property
-    def summary(self) -> str:
-        return told.network(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AwsAccessPlan(AccessPlan):
@@ -99,10 +94,6 @@ class AwsAccessPlan(AccessPlan):
     session_manager: bool
     head: str | None
 
-    @property
-    def summary(self) -> str:
-        return told.access(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImagePlan:
@@ -117,7 +108,7 @@ class ImagePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwsGroupPlan(RentedGroupPlan):
+class AwsGroupPlan(CloudGroupPlan):
     """Equal instances: one launch template and what is started from it.
 
     count: nodes at the start; `nodes` is empty, since the members of a fleet are found by their tags. subnets: one a
@@ -133,14 +124,6 @@ class AwsGroupPlan(RentedGroupPlan):
     image: ImagePlan
     root: Volume
     metadata_hop_limit: int
-
-    @property
-    def size(self) -> str:
-        return told.size(self)
-
-    @property
-    def summary(self) -> str:
-        return told.group(self)
 
     @property
     def fabric_devices(self) -> int:
@@ -192,13 +175,9 @@ class LustrePlan(StoragePlan):
     deployment: Literal["PERSISTENT_2"] = "PERSISTENT_2"
     final_backup: bool
 
-    @property
-    def summary(self) -> str:
-        return told.file_system(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class KeyPlan(RentedKeyPlan):
+class KeyPlan(CloudKeyPlan):
     """services: whose own principals must be able to use it (`logs.<region>.amazonaws.com` …).
 
     scaling_grant: the service-linked role of Auto Scaling needs it too, to start nodes with encrypted volumes.
@@ -240,12 +219,12 @@ class BudgetPlan(AlarmPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwsPlan(RentedPlan):
+class AwsPlan(CloudPlan):
     """A cluster in one region of AWS. File systems stand in the first zone, and volumes and interfaces have tags, too.
 
     storage: buckets and file systems. permissions: of the nodes' role. storage_role_permissions: of the role that the
     sessions of jobs and tenants are narrowed from, none where there is no bucket. eks: the cluster of Kubernetes that
-    the groups belong to, None for plain machines.
+    the groups belong to, None for plain machines: see AwsHostsPlan and AwsEksPlan.
     """
 
     network: AwsNetworkPlan
@@ -260,30 +239,40 @@ class AwsPlan(RentedPlan):
     budget: BudgetPlan | None
 
     @property
-    def charts(self) -> tuple[ChartPlan, ...]:
-        return self.eks.tenant.charts if self.eks and self.eks.tenant else ()
-
-    @property
     def remains(self) -> tuple[str, ...]:
         files = (item.name for item in self.storage if isinstance(item, LustrePlan) and item.final_backup)
         return (*super().remains, *(f"a backup of {name}, which costs until somebody deletes it" for name in files))
 
-    @property
-    def commands(self) -> tuple[CommandPlan, ...]:
-        way: tuple[CommandPlan, ...] = ()
-        if self.eks is not None:
-            token = ("aws", "eks", "get-token", "--region", self.region, "--cluster-name", self.eks.name)
-            way = (here("up, status, train", *token), *(self.eks.tenant.commands if self.eks.tenant else ()))
-        elif self.access.head:
-            way = (
-                here(f"{SSH_CALLERS}, to nodes", "ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}"),
-            )
-        elif self.access.session_manager:
-            way = (here(f"{SSH_CALLERS}, to nodes", "aws", "ssm", "start-session", "--target", "${instance}"),)
-        return (*way, *super().commands)
+
+@dataclass(frozen=True, kw_only=True)
+class AwsHostsPlan(AwsPlan):
+    """Plain machines, which playbooks make into nodes."""
+
+    eks: None = None
 
     @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        network, *concerns, access = super().rows
-        kubernetes = () if self.eks is None else (("kubernetes", told.kubernetes(self.eks)),)
-        return (network, *kubernetes, *concerns, *(("scratch", line) for line in told.scratch(self)), access)
+    def commands(self) -> tuple[CommandPlan, ...]:
+        jump: tuple[CommandPlan, ...] = ()
+        if self.access.head:
+            proxy = ("ssh", "-W", "%h:%p", f"{self.access.user}@${{{self.access.head}}}")
+            jump = (here(f"{SSH_CALLERS}, to nodes", *proxy),)
+        elif self.access.session_manager:
+            jump = (here(f"{SSH_CALLERS}, to nodes", "aws", "ssm", "start-session", "--target", "${instance}"),)
+        return (*jump, *super().commands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsEksPlan(AwsPlan):
+    """A cluster of Kubernetes, whose nodes EKS makes."""
+
+    eks: EksPlan
+
+    @property
+    def charts(self) -> tuple[ChartPlan, ...]:
+        return self.eks.tenant.charts if self.eks.tenant else ()
+
+    @property
+    def commands(self) -> tuple[CommandPlan, ...]:
+        token = ("aws", "eks", "get-token", "--region", self.region, "--cluster-name", self.eks.name)
+        tenant = self.eks.tenant.commands if self.eks.tenant else ()
+        return (here("up, status, train", *token), *tenant, *super().commands)

@@ -25,10 +25,10 @@ from infra.clouds.aws.plan.model import (
     LustrePlan,
     SubnetPlan,
 )
+from infra.clouds.aws.plan.nics import addresses_per_node
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.plan.cloud_model import StorePlan
 from infra.plan.firewall import FirewallRule, access, both_ways, outbound, received
-from infra.plan.nics import addresses_per_node
 from infra.plan.subnets import Kind, Need, Subnet, carve
 
 # A dot keeps these apart from the groups of the stack file, whose names have none.
@@ -60,14 +60,62 @@ STORE_PORT = 29_400  # torch elastic's own default
 FLOW_LOG = FlowLogPlan(traffic="ALL", aggregation_seconds=600, retention_days=30)
 
 
+class HostPeers:
+    """Whom plain machines speak to beside the cloud's services: each other. See EksPeers."""
+
+    security_groups: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    pod_addresses: int = 0
+    control_plane_addresses: int = 0
+
+    def rules(self, asked: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
+        """People come to the head, the head to the nodes, and nodes that work together to each other."""
+        head = next((group.security_group for group in groups if group.role == "head"), None)
+        workers = [group.security_group for group in groups if group.role == "worker"]
+        joined = [group.security_group for group in groups if group.joined]
+        login = partial(access, head=head, nodes=workers, fabric=joined)
+        networks = asked.access.ssh_from
+        yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
+        if head is not None:
+            for worker in workers:
+                yield from both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
+
+
+class EksPeers:
+    """Whom nodes of EKS speak to beside the cloud's services: each other's pods, and the control plane.
+
+    security_groups, services: of the cluster as well. pod_addresses: of a node's pods. control_plane_addresses: in each
+    private subnet, none of a cluster without one.
+    """
+
+    security_groups: tuple[str, ...] = (CONTROL_PLANE_GROUP,)
+    services: tuple[str, ...] = EKS_SERVICES
+    pod_addresses: int = POD_ADDRESSES_PER_NODE
+    control_plane_addresses: int = CONTROL_PLANE_ADDRESSES
+
+    def rules(self, _: AwsSpec, groups: Sequence[AwsGroupPlan], __: Refusals) -> Iterator[FirewallRule]:
+        """Pods of all nodes speak with each other, and nodes with the control plane; EFA is a part of the former."""
+        nodes = [group.security_group for group in groups]
+        for node, other in product(nodes, nodes):
+            yield from both_ways(node, other, None, reason="pods, and the fabric")
+        for node in nodes:
+            yield from both_ways(node, CONTROL_PLANE_GROUP, 443, reason="API of the cluster")
+            for first, last in CONTROL_PLANE_PORTS:
+                yield from both_ways(CONTROL_PLANE_GROUP, node, first, last, reason="kubelets and webhooks")
+
+
 def network_plan(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], file_systems: Sequence[LustrePlan], refusals: Refusals
+    asked: AwsSpec,
+    groups: Sequence[AwsGroupPlan],
+    file_systems: Sequence[LustrePlan],
+    peers: HostPeers | EksPeers,
+    refusals: Refusals,
 ) -> AwsNetworkPlan:
     """What cannot be is noted at the key it is about."""
-    needs = list(_needs(asked, groups, file_systems))
+    needs = list(_needs(asked, groups, file_systems, peers))
     carved = refusals.decided("cluster.network.cidr", partial(carve, asked.network.cidr, needs), ())
     subnets = _subnets(asked, [subnet for subnet in carved if subnet.addresses])
-    endpoints = tuple(_endpoints(asked, subnets, bool(file_systems)))
+    endpoints = tuple(_endpoints(asked, subnets, peers, bool(file_systems)))
     return AwsNetworkPlan(
         cidr=str(asked.network.cidr),
         gateway=None,
@@ -78,19 +126,20 @@ def network_plan(
             *(group.security_group for group in groups),
             *([ENDPOINTS_GROUP] if any(each.kind == "interface" for each in endpoints) else []),
             *([LUSTRE_GROUP] if file_systems else []),
-            *([CONTROL_PLANE_GROUP] if asked.eks else []),
+            *peers.security_groups,
         ),
-        rules=tuple(_rules(asked, groups, file_systems, refusals)),
+        rules=tuple(_rules(asked, groups, file_systems, peers, refusals)),
         flow_log=FLOW_LOG,
     )
 
 
-def access_plan(asked: AwsSpec) -> AwsAccessPlan:
+def access_plan(asked: AwsSpec, user: str) -> AwsAccessPlan:
+    """user: the login name of the machine image."""
     keys = (asked.access.public_key,) if asked.access.public_key else ()
     return AwsAccessPlan(
         public_keys=keys,
         ssh_from=tuple(map(str, asked.access.ssh_from)),
-        user="ubuntu" if asked.eks is None else "ec2-user",
+        user=user,
         key_pair=keys[0] if keys else None,
         session_manager=asked.access.ssm,
         head=next((group.name for group in asked.nodes if group.name == HEAD), None),
@@ -104,37 +153,42 @@ def store_plan(groups: Sequence[AwsGroupPlan]) -> StorePlan | None:
     return next((StorePlan(group=name, port=STORE_PORT) for name in [*heads, *joined]), None)
 
 
-def _needs(asked: AwsSpec, groups: Sequence[AwsGroupPlan], file_systems: Sequence[LustrePlan]) -> Iterator[Need]:
+def _needs(
+    asked: AwsSpec,
+    groups: Sequence[AwsGroupPlan],
+    file_systems: Sequence[LustrePlan],
+    peers: HostPeers | EksPeers,
+) -> Iterator[Need]:
     """Every zone has its three kinds of subnet, in one order: what a stack adds later moves nothing that it has."""
     kinds: tuple[Kind, ...] = ("public", "private", "fabric")
     standing = {name for group in groups for name in group.subnets} | {item.subnet for item in file_systems}
     for zone, kind in product(asked.all_zones, kinds):
         name = subnet_name(kind, zone)
         inner = not standing.isdisjoint({subnet_name("private", zone), subnet_name("fabric", zone)})
-        yield Need(zone=zone, kind=kind, nodes=_of_the_zone(asked, kind, bool(file_systems)) if inner else 0)
+        yield Need(zone=zone, kind=kind, nodes=_of_the_zone(asked, kind, peers, bool(file_systems)) if inner else 0)
         for group in groups:
             if name in group.subnets:  # any of its zones may have to hold all of it
-                yield Need(zone=zone, kind=kind, nodes=group.most, interfaces=_addresses(asked, group))
-        if asked.eks is not None and kind == "private":
-            yield Need(zone=zone, kind=kind, nodes=CONTROL_PLANE_ADDRESSES)
+                yield Need(
+                    zone=zone,
+                    kind=kind,
+                    nodes=group.most,
+                    interfaces=addresses_per_node(group.interfaces) + peers.pod_addresses,
+                )
+        if kind == "private" and peers.control_plane_addresses:
+            yield Need(zone=zone, kind=kind, nodes=peers.control_plane_addresses)
         servers = sum(1 + -(-item.size_gib // GIB_PER_SERVER) for item in file_systems if item.subnet == name)
         yield Need(zone=zone, kind=kind, nodes=servers)
 
 
-def _addresses(asked: AwsSpec, group: AwsGroupPlan) -> int:
-    """How many a node takes, with its pods."""
-    return addresses_per_node(group.interfaces) + (POD_ADDRESSES_PER_NODE if asked.eks else 0)
-
-
-def _of_the_zone(asked: AwsSpec, kind: Kind, lustre: bool) -> int:
+def _of_the_zone(asked: AwsSpec, kind: Kind, peers: HostPeers | EksPeers, lustre: bool) -> int:
     """What a zone with private nodes has for their way out: a NAT gateway, or the endpoints."""
     if asked.network.internet == "nat":
         return int(kind == "public")
-    return len(_services(asked, lustre)) if kind == "private" else 0
+    return len(_services(peers, lustre)) if kind == "private" else 0
 
 
-def _services(asked: AwsSpec, lustre: bool) -> tuple[str, ...]:
-    return (*INTERFACE_SERVICES, *(EKS_SERVICES if asked.eks else ()), *(("fsx",) if lustre else ()))
+def _services(peers: HostPeers | EksPeers, lustre: bool) -> tuple[str, ...]:
+    return (*INTERFACE_SERVICES, *peers.services, *(("fsx",) if lustre else ()))
 
 
 def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]:
@@ -156,7 +210,9 @@ def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]
     )
 
 
-def _endpoints(asked: AwsSpec, subnets: Sequence[SubnetPlan], lustre: bool) -> Iterator[EndpointPlan]:
+def _endpoints(
+    asked: AwsSpec, subnets: Sequence[SubnetPlan], peers: HostPeers | EksPeers, lustre: bool
+) -> Iterator[EndpointPlan]:
     """S3 never leaves AWS. With NAT every other service is reached through it, which costs less than ten endpoints."""
     yield EndpointPlan(
         name="s3",
@@ -167,7 +223,7 @@ def _endpoints(asked: AwsSpec, subnets: Sequence[SubnetPlan], lustre: bool) -> I
     )
     if asked.network.internet == "nat":
         return
-    for service in _services(asked, lustre):
+    for service in _services(peers, lustre):
         yield EndpointPlan(
             name=service.replace(".", "-"),
             service=f"com.amazonaws.{asked.region}.{service}",
@@ -178,39 +234,19 @@ def _endpoints(asked: AwsSpec, subnets: Sequence[SubnetPlan], lustre: bool) -> I
 
 
 def _rules(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], file_systems: Sequence[LustrePlan], refusals: Refusals
+    asked: AwsSpec,
+    groups: Sequence[AwsGroupPlan],
+    file_systems: Sequence[LustrePlan],
+    peers: HostPeers | EksPeers,
+    refusals: Refusals,
 ) -> Iterator[FirewallRule]:
     yield from outbound([group.security_group for group in groups])
-    yield from _machines(asked, groups, refusals) if asked.eks is None else _cluster(groups)
+    yield from peers.rules(asked, groups, refusals)
     if asked.network.internet == "none":
         for group in groups:
             yield received(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
     if file_systems:
         yield from _lustre(groups, efa=any(item.efa for item in file_systems))
-
-
-def _machines(asked: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
-    """People come to the head, the head to the nodes, and nodes that work together to each other."""
-    head = next((group.security_group for group in groups if group.role == "head"), None)
-    workers = [group.security_group for group in groups if group.role == "worker"]
-    joined = [group.security_group for group in groups if group.joined]
-    login = partial(access, head=head, nodes=workers, fabric=joined)
-    networks = asked.access.ssh_from
-    yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
-    if head is not None:
-        for worker in workers:
-            yield from both_ways(worker, head, STORE_PORT, reason="jobs meet at the rendezvous store")
-
-
-def _cluster(groups: Sequence[AwsGroupPlan]) -> Iterator[FirewallRule]:
-    """Pods of all nodes speak with each other, and nodes with the control plane; EFA is a part of the former."""
-    nodes = [group.security_group for group in groups]
-    for node, other in product(nodes, nodes):
-        yield from both_ways(node, other, None, reason="pods, and the fabric")
-    for node in nodes:
-        yield from both_ways(node, CONTROL_PLANE_GROUP, 443, reason="API of the cluster")
-        for first, last in CONTROL_PLANE_PORTS:
-            yield from both_ways(CONTROL_PLANE_GROUP, node, first, last, reason="kubelets and webhooks")
 
 
 def _lustre(groups: Sequence[AwsGroupPlan], *, efa: bool) -> Iterator[FirewallRule]:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from infra.catalog import load
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Reservation, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsNetworkPlan, LustrePlan
+from infra.clouds.aws.plan.volumes import GP3_IOPS, GP3_MIB_PER_SECOND
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.plan.cloud_model import BucketPlan
 from infra.plan.model import Cost, CostItem, Surrounding
 from infra.plan.pricing import NO_TABLE, Bill, on_demand, spot_bill, summed
-from infra.plan.volumes import GP3_IOPS, GP3_MIB_PER_SECOND
 
 INCLUDED = (GP3_IOPS.start, GP3_MIB_PER_SECOND.start)  # in the price of a gp3 volume
+
+LABELS = {
+    "root-volume-gib": "root volumes, GiB",
+    "root-volume-speed": "root volumes with more than the included speed",
+    "nat-gateway": "NAT gateways",
+    "public-address": "public addresses",
+    "interface-endpoint": "interface endpoints",
+    "playbook-bucket": "bucket of the playbooks, by what it holds",
+    "key": "keys",
+    "flow-log": "flow log, by what it holds",
+    "control-plane-log": "log of the control plane, by what it holds",
+    "queue": "queue, by its messages",
+    "traffic": "traffic between zones and to the internet, by what is sent",
+}
 
 PAID_UP_FRONT = "paid up front, at the price of the block's offer"
 
@@ -69,40 +84,50 @@ def _beside(
     most: bool = False,
 ) -> Iterator[CostItem]:
     """What else is on the bill, with as many nodes as there are at first, or at most."""
+    clusters = 0 if asked.eks is None else 1
     interface = [each for each in network.endpoints if each.kind == "interface"]
     nodes = {group.name: group.most if most else group.count for group in groups}
     faster = [group for group in groups if (group.root.iops, group.root.mib_per_second) != INCLUDED]
     quantities = {
-        "root volumes, GiB": sum(nodes[group.name] * group.root.size_gib for group in groups),
-        "root volumes with more than the included speed": sum(nodes[group.name] for group in faster),
-        "NAT gateways": len(network.nat),
-        "public addresses": len(network.nat) + sum(nodes[group.name] for group in groups if group.public_address),
-        "interface endpoints": sum(len(each.subnets) for each in interface),
+        "root-volume-gib": sum(nodes[group.name] * group.root.size_gib for group in groups),
+        "root-volume-speed": sum(nodes[group.name] for group in faster),
+        "nat-gateway": len(network.nat),
+        "public-address": len(network.nat) + sum(nodes[group.name] for group in groups if group.public_address),
+        "interface-endpoint": sum(len(each.subnets) for each in interface),
         **_lustre([item for item in storage if isinstance(item, LustrePlan)]),
-        **{f"{item.name}, bucket by what it holds": 1 for item in storage if isinstance(item, BucketPlan)},
-        "bucket of the playbooks, by what it holds": int(asked.eks is None),
-        "keys": 1,
-        "flow log, by what it holds": 1,
-        "log of the control plane, by what it holds": int(asked.eks is not None),
-        "queue, by its messages": 1,
-        "traffic between zones and to the internet, by what is sent": 1,
+        **{f"bucket-{item.name}": 1 for item in storage if isinstance(item, BucketPlan)},
+        "playbook-bucket": 1 - clusters,
+        "key": 1,
+        "flow-log": 1,
+        "control-plane-log": clusters,
+        "queue": 1,
+        "traffic": 1,
     }
-    for name, quantity in quantities.items():
+    for item, quantity in quantities.items():
         if quantity:
-            yield _item(name, quantity, asked.region)
+            yield _item(item, quantity, asked.region)
 
 
 def _lustre(file_systems: Sequence[LustrePlan]) -> Mapping[str, int]:
     """GiB by what they are billed as. The metadata's speed is in the price as long as it follows the size."""
     gib: Counter[str] = Counter()
     for item in file_systems:
-        gib[f"Lustre at {item.mib_per_second_per_tib} MB/s per TiB, GiB"] += item.size_gib
+        gib[f"lustre-{item.mib_per_second_per_tib}-gib"] += item.size_gib
     return gib
 
 
-def _item(name: str, quantity: int, region: str) -> CostItem:
-    extra = load().extra(name, region)
+def label(item: str) -> str:
+    """What a bill calls an item, by its id in extras.csv."""
+    if speed := re.fullmatch(r"lustre-(\d+)-gib", item):
+        return f"Lustre at {speed[1]} MB/s per TiB, GiB"
+    if bucket := re.fullmatch(r"bucket-(.+)", item):
+        return f"{bucket[1]}, bucket by what it holds"
+    return LABELS[item]
+
+
+def _item(item: str, quantity: int, region: str) -> CostItem:
+    extra = load().extra(item, region)
     if extra is None:
-        return Surrounding(name=name, quantity=quantity, hourly=None, source=NO_TABLE)
+        return Surrounding(name=label(item), quantity=quantity, hourly=None, source=NO_TABLE)
     source = f"in {extra.region}, read on {extra.date}: {extra.source}"
-    return Surrounding(name=name, quantity=quantity, hourly=quantity * extra.usd_per_hour, source=source)
+    return Surrounding(name=label(item), quantity=quantity, hourly=quantity * extra.usd_per_hour, source=source)

@@ -1,17 +1,16 @@
-"""The decision in words for people: one line a concern."""
+"""The plan of a cluster on AWS as text for people: one line a concern."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Market, OnDemand, Reservation, Spot
-
-if TYPE_CHECKING:
-    from infra.clouds.aws.plan.eks_model import EksPlan
-    from infra.clouds.aws.plan.model import AwsAccessPlan, AwsGroupPlan, AwsNetworkPlan, AwsPlan, LustrePlan
-    from infra.plan.volumes import Scratch
+from infra.clouds.aws.plan.eks_model import EksPlan
+from infra.clouds.aws.plan.model import AwsAccessPlan, AwsEksPlan, AwsGroupPlan, AwsNetworkPlan, AwsPlan, LustrePlan
+from infra.plan.disks import Scratch
+from infra.plan.model import StoragePlan
+from infra.plan.summary import CloudSummary
 
 
 def size(group: AwsGroupPlan) -> str:
@@ -49,7 +48,7 @@ def number(many: int, what: str) -> str:
     return f"{many} {what}" + ("" if many == 1 else "s")
 
 
-def group(plan: AwsGroupPlan) -> str:
+def node_group(plan: AwsGroupPlan) -> str:
     """A group's hardware, how it is bought and where it stands."""
     return " · ".join([f"{count(plan)} × {plan.type}", hardware(plan), market(plan.market), place(plan), cards(plan)])
 
@@ -99,9 +98,9 @@ def file_system(plan: LustrePlan) -> str:
 
 def scratch(plan: AwsPlan) -> Iterator[str]:
     """The groups whose nodes have local disks."""
-    for each in plan.groups:
-        if each.scratch:
-            yield f"{each.name}: {disks(each.scratch)} → {each.scratch.mount}"
+    for group in plan.groups:
+        if group.scratch:
+            yield f"{group.name}: {disks(group.scratch)} → {group.scratch.mount}"
 
 
 def disks(plan: Scratch) -> str:
@@ -118,3 +117,32 @@ def access(plan: AwsAccessPlan) -> str:
         f"nodes through {plan.head}" if plan.head else "",
     ]
     return " · ".join(filter(None, ways))
+
+
+class AwsSummary(CloudSummary[AwsPlan, AwsGroupPlan]):
+    """The rows of a plan on AWS."""
+
+    @property
+    def below_the_network(self) -> tuple[tuple[str, str], ...]:
+        return (("kubernetes", kubernetes(self.plan.eks)),) if isinstance(self.plan, AwsEksPlan) else ()
+
+    @property
+    def above_the_access(self) -> tuple[tuple[str, str], ...]:
+        return tuple(("scratch", line) for line in scratch(self.plan))
+
+    @property
+    def network(self) -> str:
+        return network(self.plan.network)
+
+    def size(self, group: AwsGroupPlan) -> str:
+        return size(group)
+
+    def group(self, group: AwsGroupPlan) -> str:
+        return node_group(group)
+
+    def storage(self, storage: StoragePlan) -> str:
+        return file_system(storage) if isinstance(storage, LustrePlan) else super().storage(storage)
+
+    @property
+    def access(self) -> str:
+        return access(self.plan.access)

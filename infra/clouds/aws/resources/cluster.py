@@ -10,29 +10,29 @@ from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, Resour
 from pulumi_aws import Provider, ssm
 
 from infra import handover
-from infra.clouds.aws.plan.eks_model import EksPlan
-from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, ImagePlan, LustrePlan
+from infra.clouds.aws.plan.model import AwsEksPlan, AwsGroupPlan, AwsPlan, ImagePlan, LustrePlan
 from infra.clouds.aws.resources.budget import Budget, BudgetArgs
-from infra.clouds.aws.resources.bundle import Bundle, BundleArgs
+from infra.clouds.aws.resources.bundle import Bundle
 from infra.clouds.aws.resources.eks import Kubernetes, KubernetesArgs
 from infra.clouds.aws.resources.events import Events, EventsArgs
-from infra.clouds.aws.resources.identity import Identity, IdentityArgs
+from infra.clouds.aws.resources.iam.identity import Identity, IdentityArgs
 from infra.clouds.aws.resources.network.access import Access, AccessArgs
 from infra.clouds.aws.resources.network.endpoints import Endpoints, EndpointsArgs
 from infra.clouds.aws.resources.network.flow_log import FlowLog, FlowLogArgs
 from infra.clouds.aws.resources.network.network import Network, NetworkArgs
 from infra.clouds.aws.resources.nodes.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.aws.resources.nodes.user_data import Boot, user_data
+from infra.clouds.aws.resources.nodes.user_data import SCRIPT
 from infra.clouds.aws.resources.storage.bucket import Bucket, BucketArgs
 from infra.clouds.aws.resources.storage.encryption import Encryption, EncryptionArgs
 from infra.clouds.aws.resources.storage.lustre import Lustre, LustreArgs
+from infra.clouds.base.resources.boot import BootData, user_data
+from infra.clouds.base.resources.bundle import BundleArgs
+from infra.clouds.base.resources.handover import handed_over
 from infra.clouds.dependencies import once
 from infra.clouds.tags import named
 from infra.plan.cloud_model import BucketPlan
 
-NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
-STORE, STORAGE_ROLE = "", "."  # beside storage, whose names are neither
 
 
 class Cluster(ComponentResource):
@@ -60,10 +60,10 @@ class Cluster(ComponentResource):
         file_systems = {name: files.address for name, files in self._declare_file_systems().items()}
         self.storage = {name: made.bucket for name, made in self._buckets.items() if name != OWN_BUCKET} | file_systems
         self.store = self.storage_role = ""
-        if plan.eks is None:
-            self._machines(kept)
+        if isinstance(plan, AwsEksPlan):
+            self._kubernetes(plan)
         else:
-            self._kubernetes(plan.eks)
+            self._machines(kept)
         self.register_outputs({"store": self.store})
 
     def _machines(self, kept: Path) -> None:
@@ -77,11 +77,11 @@ class Cluster(ComponentResource):
         if plan.store is not None:
             self.store = groups[plan.store.group].address or ""
 
-    def _kubernetes(self, eks: EksPlan) -> None:
+    def _kubernetes(self, plan: AwsEksPlan) -> None:
         """Nodes that EKS makes."""
         args = KubernetesArgs(
-            plan=self._plan,
-            eks=eks,
+            plan=plan,
+            eks=plan.eks,
             owner=self._network.owner,
             vpc_id=self._vpc_id,
             subnets=self._network.subnets,
@@ -173,13 +173,14 @@ class Cluster(ComponentResource):
         """A node configures itself without logging in; it only has to know who will, for what shall be theirs."""
         access = handover.Access(user=self._plan.access.user, key_file="", known_hosts_file="")
         return user_data(
-            Boot(
+            SCRIPT,
+            BootData(
                 group=group.name,
-                handover=told(self._plan, access, "", self.storage, self.storage_role),
+                handover=_handover(self._plan, access, "", self.storage, self.storage_role),
                 bucket=self._bundle.bucket,
                 key=self._bundle.key,
                 sha256=self._bundle.sha256,
-            )
+            ),
         )
 
 
@@ -188,47 +189,23 @@ def declare(plan: AwsPlan, root: Path) -> Output[dict[str, Any]]:
     place = root / ".gpufleet" / plan.cloud / plan.stack
     login = handover.Access(
         user=plan.access.user,
-        key_file="" if plan.eks else str(place / "key"),  # Session Manager needs a key of people's, too
+        key_file=""
+        if isinstance(plan, AwsEksPlan)
+        else str(place / "key"),  # Session Manager needs a key of people's, too
         known_hosts_file=str(place / "known_hosts"),
     )
     provider = Provider("aws", region=plan.region, default_tags={"tags": dict(plan.tags)})
     opts = ResourceOptions(providers=[provider], transformations=[named(plan.stack)])
     cluster = Cluster(plan.stack, plan, root / ".gpufleet" / "bundles", opts)
-    return told(plan, login, cluster.store, cluster.storage, cluster.storage_role)
+    return _handover(plan, login, cluster.store, cluster.storage, cluster.storage_role)
 
 
-def told(
+def _handover(
     plan: AwsPlan,
     access: handover.Access,
     store: Input[str],
     storage: Mapping[str, Input[str]],
     storage_role: Input[str],
 ) -> Output[dict[str, Any]]:
-    """The handover. Its nodes are found by their tags, since a fleet has no fixed members."""
-    return Output.all(**{STORE: store, STORAGE_ROLE: storage_role, **storage}).apply(
-        lambda known: _handover(plan, access, known).to_json()
-    )
-
-
-def _handover(plan: AwsPlan, access: handover.Access, known: Mapping[str, str]) -> handover.Handover:
-    """known: what only the cloud knows: the store's address, the storage role, and by name what is mounted."""
-    return handover.Handover(
-        stack=plan.stack,
-        cloud=plan.cloud,
-        region=plan.region,
-        access=access,
-        nodes=(),
-        groups=tuple(map(handover.Group.of, plan.groups)),
-        storage=tuple(handover.Storage.of(storage, known[storage.name]) for storage in plan.storage),
-        store=_store(plan, known[STORE]),
-        environment=handover.Environment(python=NODE_PYTHON),
-        kubernetes=handover.Kubernetes(cluster=plan.eks.name) if plan.eks else None,
-        storage_role=known[STORAGE_ROLE],
-    )
-
-
-def _store(plan: AwsPlan, address: str) -> handover.Store:
-    """address: empty where a fleet's node runs it, which only discovery knows."""
-    if plan.store is None:
-        return handover.Store(host="", address="")
-    return handover.Store(host=plan.store.group, address=address, port=plan.store.port)
+    kubernetes = plan.eks.name if isinstance(plan, AwsEksPlan) else None
+    return handed_over(plan, access, store, storage, storage_role, kubernetes)

@@ -12,7 +12,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import cloudwatch, sqs
 
 from infra.clouds.aws.plan.model import EventPlan, InterruptionPlan
-from infra.clouds.aws.resources.iam_documents import policy
+from infra.clouds.aws.resources.iam.documents import policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, field_validator, model_validator
 
 from infra.catalog import FabricNeed
-from infra.clouds.aws.spec.eks import Eks, strangers_to_eks
+from infra.clouds.aws.spec.eks import Eks
 from infra.clouds.aws.spec.market import HEX, Market, OnDemandMarket
 from infra.spec import cloud as rented
 from infra.spec.cloud import Counted, Flag, SshAccess, ToldBudget, Zoned
 from infra.spec.cluster import Section, at_least_one, unique_names
-from infra.spec.errors import Contradiction, quoted
+from infra.spec.errors import ContradictionError, Mistake, quoted
 from infra.spec.fields import MigProfile, MountPath, Name, like
 from infra.suggest import hint
 
@@ -137,11 +138,31 @@ class AwsSpec(Zoned):
             for i, item in enumerate(items)
             if isinstance(item, Lustre) and item.bucket is not None and item.bucket not in buckets
         ]:
-            raise Contradiction(mistakes)
+            raise ContradictionError(mistakes)
         return items
 
     @model_validator(mode="after")
     def _fits_eks(self) -> AwsSpec:
-        if self.eks is not None and (mistakes := list(strangers_to_eks(self))):
-            raise Contradiction(mistakes)
+        if self.eks is not None and (mistakes := list(_conflicts_with_eks(self))):
+            raise ContradictionError(mistakes)
         return self
+
+
+def _conflicts_with_eks(spec: AwsSpec) -> Iterator[Mistake]:
+    """What a cluster of EKS has no use for, each with what does it instead."""
+    if spec.access.ssh_from:
+        yield ("access", "ssh_from"), "cannot stand beside `eks`: use its `api_from`, or `ssm: true` for the nodes"
+    if spec.access.public_key is not None:
+        yield ("access", "public_key"), "cannot stand beside `eks`: its nodes know no login key; use `ssm: true`"
+    if spec.images.x86_64 or spec.images.arm64:
+        yield ("images",), "cannot stand beside `eks`, whose version chooses the image"
+    for i, item in enumerate(spec.storage):
+        if item.kind == "bucket" and "client" in item.model_fields_set:
+            yield ("storage", i, "client"), "cannot stand beside `eks`, where no node mounts a bucket; leave it out"
+    for i, group in enumerate(spec.nodes):
+        if group.name == "head":
+            yield ("nodes", i, "name"), "cannot be 'head' beside `eks`: people come by its API; choose another name"
+        if group.mig is not None:
+            yield ("nodes", i, "mig"), "cannot stand beside `eks`, whose image brings the driver; leave it out"
+        if group.count is None:
+            yield ("nodes", i, "min"), "cannot stand beside `eks`, where nothing follows the load yet; give `count`"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from infra.spec.cluster import Section
-from infra.spec.errors import Contradiction
+from infra.spec.errors import ContradictionError
 from infra.spec.fields import Sentence, like
 
 HEX = r"([0-9a-f]{8}|[0-9a-f]{17})"
@@ -79,9 +79,9 @@ class BlockMarket(Section):
     @model_validator(mode="after")
     def _one_block(self) -> BlockMarket:
         if self.id is None and self.buy is None:
-            raise Contradiction([(("id",), "is missing; or name an offer to `buy`")])
+            raise ContradictionError([(("id",), "is missing; or name an offer to `buy`")])
         if self.id is not None and self.buy is not None:
-            raise Contradiction([(("buy",), "cannot stand beside `id`: the block was bought already")])
+            raise ContradictionError([(("buy",), "cannot stand beside `id`: the block was bought already")])
         return self
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from infra.clouds.kubernetes.plan.model import Manifest, Object, PodGroupPlan
 from infra.clouds.kubernetes.plan.tenant import of
-from infra.clouds.kubernetes.spec import Serving
+from infra.clouds.kubernetes.spec.cluster import Serving
 
 CHART = "kube-prometheus-stack"
 FATAL_XIDS = (48, 63, 64, 74, 79, 94, 95, 119, 120)  # 13, 31, 43 and 45 are a program's own faults

@@ -18,7 +18,7 @@ from infra.clouds.kubernetes.plan.chart_lock import locked
 from infra.clouds.kubernetes.plan.model import ChartPlan, Manifest, PodGroupPlan
 from infra.clouds.kubernetes.plan.pods import EFA as EFA_RESOURCE
 from infra.clouds.kubernetes.plan.tenant import of
-from infra.clouds.kubernetes.spec import Components, Tenancy
+from infra.clouds.kubernetes.spec.cluster import Components, Tenancy
 
 SHARED = "rdma/"  # how the resources of the network operator's shared device plug-in begin
 

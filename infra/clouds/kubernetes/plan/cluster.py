@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from infra.clouds.kubernetes import spec
 from infra.clouds.kubernetes.plan.model import ClusterAccessPlan, KubernetesPlan, PodGroupPlan
 from infra.clouds.kubernetes.plan.pods import SPOT_SECONDS, pods
 from infra.clouds.kubernetes.plan.tenancy import tenant_plan
+from infra.clouds.kubernetes.spec import cluster as spec
 from infra.plan.model import Cost, CostItem, NetworkPlan, SharedPlan
 
 

@@ -45,12 +45,6 @@ class PodGroupPlan(GroupPlan):
     grace_seconds: int
     levels: tuple[str, ...]
 
-    @property
-    def summary(self) -> str:
-        fabric = "" if self.fabric == "tcp" else f"{self.resources[self.fabric]} × {self.fabric}"
-        known = ", ".join(f"{key}={value}" for key, value in self.labels.items())
-        return " · ".join(filter(None, [f"{self.gpus_per_node} × {self.gpu} each", self.capacity, fabric, known]))
-
 
 @dataclass(frozen=True, kw_only=True)
 class TenantPlan:
@@ -85,10 +79,6 @@ class ClusterAccessPlan(AccessPlan):
     kubeconfig: str
     context: str
 
-    @property
-    def summary(self) -> str:
-        return f"context {self.context} of {self.kubeconfig}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesPlan(Plan):
@@ -103,10 +93,6 @@ class KubernetesPlan(Plan):
         return self.tenant.charts
 
     @property
-    def place(self) -> str:
-        return f"namespace {self.tenant.namespace} of {self.access.context}"
-
-    @property
     def commands(self) -> tuple[CommandPlan, ...]:
         login = ("kubectl", "--kubeconfig", self.access.kubeconfig, "--context", self.access.context)
         return (
@@ -114,9 +100,3 @@ class KubernetesPlan(Plan):
             *self.tenant.commands,
             *super().commands,
         )
-
-    @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        charts = ", ".join(f"{chart.name} {chart.version}" for chart in self.tenant.charts)
-        jobs = f"{self.tenant.form} · {self.tenant.image.partition('@')[0]}"
-        return (*super().rows[1:], ("jobs", jobs), ("charts", charts or "none: the cluster has its own"))

@@ -8,7 +8,7 @@ from infra.clouds.kubernetes.plan import alerts, charts, jobs, queues
 from infra.clouds.kubernetes.plan.identity import PodIdentity
 from infra.clouds.kubernetes.plan.model import Manifest, PodGroupPlan, TenantPlan
 from infra.clouds.kubernetes.plan.tenant import tenant
-from infra.clouds.kubernetes.spec import Components, Tenancy
+from infra.clouds.kubernetes.spec.cluster import Components, Tenancy
 from infra.plan.model import SharedPlan
 
 

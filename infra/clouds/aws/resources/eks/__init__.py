@@ -19,8 +19,8 @@ from infra.clouds.aws.resources.eks.addons import Addons, AddonsArgs
 from infra.clouds.aws.resources.eks.cluster import ControlPlane, ControlPlaneArgs
 from infra.clouds.aws.resources.eks.nodes import ManagedNodes, ManagedNodesArgs
 from infra.clouds.aws.resources.eks.roles import assumed_by_pods, role
-from infra.clouds.aws.resources.iam_documents import assumed_by
-from infra.clouds.aws.resources.identity import IdentityArgs, statements
+from infra.clouds.aws.resources.iam.documents import assumed_by
+from infra.clouds.aws.resources.iam.identity import IdentityArgs, statements
 from infra.clouds.dependencies import once
 from infra.clouds.kubernetes.plan.tenant import SERVICE_ACCOUNT
 from infra.clouds.kubernetes.resources.login import kubeconfig

@@ -15,7 +15,7 @@ from pulumi_aws import eks
 
 from infra.clouds.aws.plan.eks_model import AddonPlan
 from infra.clouds.aws.resources.eks.roles import assumed_by_pods, role
-from infra.clouds.aws.resources.identity import IdentityArgs, statements
+from infra.clouds.aws.resources.iam.identity import IdentityArgs, statements
 
 if TYPE_CHECKING:
     from pulumi_aws.eks import AddonPodIdentityAssociationArgsDict

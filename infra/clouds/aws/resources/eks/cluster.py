@@ -16,7 +16,7 @@ from pulumi_aws import cloudwatch, eks
 
 from infra.clouds.aws.plan.eks_model import EksPlan
 from infra.clouds.aws.resources.eks.roles import CONTROL_PLANE, role
-from infra.clouds.aws.resources.iam_documents import assumed_for
+from infra.clouds.aws.resources.iam.documents import assumed_for
 from infra.clouds.dependencies import once
 
 if TYPE_CHECKING:

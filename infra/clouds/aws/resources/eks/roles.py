@@ -11,7 +11,7 @@ from typing import Any
 from pulumi import Input, Output, ResourceOptions
 from pulumi_aws import iam
 
-from infra.clouds.aws.resources.iam_documents import policy
+from infra.clouds.aws.resources.iam.documents import policy
 from infra.clouds.dependencies import once
 
 CONTROL_PLANE = (

@@ -12,7 +12,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import cloudwatch, ec2, iam
 
 from infra.clouds.aws.plan.model import FlowLogPlan
-from infra.clouds.aws.resources.iam_documents import assumed_for, policy
+from infra.clouds.aws.resources.iam.documents import assumed_for, policy
 
 
 @dataclass(frozen=True, kw_only=True)

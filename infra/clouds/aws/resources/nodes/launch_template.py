@@ -15,7 +15,7 @@ from pulumi_aws import ec2
 
 from infra.clouds.aws.plan.capacity import CapacityBlock, Managed, Single
 from infra.clouds.aws.plan.model import AwsGroupPlan
-from infra.plan.nics import Interface
+from infra.clouds.aws.plan.nics import Interface
 
 if TYPE_CHECKING:
     from pulumi_aws.ec2 import (

@@ -13,13 +13,13 @@ from pulumi_aws import ec2
 
 from infra.clouds.aws.plan.capacity import Elastic, Gang, Single
 from infra.clouds.aws.plan.model import AwsGroupPlan
+from infra.clouds.aws.plan.placement import Placement
 from infra.clouds.aws.resources.nodes.autoscaling import scaling_group
 from infra.clouds.aws.resources.nodes.capacity_block import reservation_id
 from infra.clouds.aws.resources.nodes.fleet import fleet
 from infra.clouds.aws.resources.nodes.instance import machine
 from infra.clouds.aws.resources.nodes.launch_template import LaunchArgs, base64_of, launch_template
 from infra.clouds.tags import ENTRANCE
-from infra.plan.placement import Placement
 
 
 @dataclass(frozen=True, kw_only=True)

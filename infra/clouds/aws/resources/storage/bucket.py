@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import s3
 
-from infra.clouds.aws.resources.iam_documents import policy
+from infra.clouds.aws.resources.iam.documents import policy
 from infra.clouds.tags import REMOVABLE
 from infra.plan.cloud_model import Retention
 

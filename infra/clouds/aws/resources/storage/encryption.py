@@ -16,7 +16,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import kms
 
 from infra.clouds.aws.plan.model import KeyPlan
-from infra.clouds.aws.resources.iam_documents import policy
+from infra.clouds.aws.resources.iam.documents import policy
 
 USE = (
     "kms:Encrypt",

@@ -1,0 +1,1 @@
+"""Policy rules on who may do what at AWS."""

@@ -1,0 +1,1 @@
+"""Policy rules on networks of AWS."""

@@ -1,0 +1,1 @@
+"""Policy rules on nodes at AWS."""

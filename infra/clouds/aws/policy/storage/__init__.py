@@ -1,0 +1,1 @@
+"""Policy rules on what keeps data at AWS."""

@@ -1,0 +1,1 @@
+"""Who may do what at AWS: the nodes' role, and policy documents."""

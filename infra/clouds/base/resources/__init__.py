@@ -1,0 +1,1 @@
+"""Resources that clouds which rent machines declare alike."""

@@ -1,0 +1,1 @@
+"""Checks of the plan of a tenant of a Kubernetes cluster."""

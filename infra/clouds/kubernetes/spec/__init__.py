@@ -1,0 +1,1 @@
+"""The stack file of a tenant of a Kubernetes cluster."""
