@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from infra.clouds.kubernetes.plan.network_check import METADATA
-from infra.policy.openings import network_of
+from infra.policy.networks import network_of
 from infra.policy.rule import Resource, Stack, Violation, rule, stack_rule
 from infra.policy.wire import false, items, mapping, true
 
