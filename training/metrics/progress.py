@@ -1,4 +1,4 @@
-"""How far a run really got, kept where a kill -9 cannot take it: for truthful lost steps, restarts and seconds."""
+"""Records how far a run got, so that a kill -9 does not lose it: for lost steps, restarts and seconds."""
 
 from __future__ import annotations
 

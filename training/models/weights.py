@@ -1,4 +1,4 @@
-"""Weights from a file, and layers that stay as they are."""
+"""Pretrained weights from a file, and layers that are frozen."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Tensor]:
                 return load_file(path)
             tensors = torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise refusal("model.weights", f"{path} is not there") from error
+        raise refusal("model.weights", f"{path} does not exist") from error
     except (*BROKEN, SafetensorError) as error:
         why = next(iter(str(error).splitlines()), type(error).__name__)
         raise refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error

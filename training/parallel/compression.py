@@ -1,4 +1,4 @@
-"""Gradients that travel in fewer bytes: half the bits a number, or as thin matrices (PowerSGD)."""
+"""Gradients sent in fewer bytes: in half precision, or as thin matrices (PowerSGD)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ranks agree on in the middle of a run, at steps that all of them know without asking."""
+"""Votes of all ranks on stopping and saving, at steps that every rank knows in advance."""
 
 from __future__ import annotations
 

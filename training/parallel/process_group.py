@@ -1,4 +1,4 @@
-"""This process among its peers: who it is, and the few things all ranks agree on."""
+"""The process group: rank, world size, device, and the collectives that all ranks call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A listening address in front of a store: who may not enter is let go before the store hears of it.
+"""Access control in front of a store: a listener that closes connections that may not enter, before the store sees
+them.
 
-torch's TCPStore takes every connection and believes what it says (PyTorch's SECURITY.md). So no process of another
-login reaches one: across the network stands a door that asks for the key, on this computer one that asks the kernel
-whose process it is.
+torch's TCPStore accepts every connection and trusts it (PyTorch's SECURITY.md). So no process of another user reaches
+one: on the network a door requires the key, on this computer a door checks with the kernel whose process connects.
 """
 
 from __future__ import annotations
