@@ -279,7 +279,8 @@ class Run:
 
 
 def seed(value: int, device: torch.device) -> None:
-    """Seeds what a part may draw from. `torch.manual_seed` asks every kind of device, half a millisecond each time."""
+    """Seeds what a part may draw from. `torch.manual_seed` seeds every kind of device, which takes half a
+    millisecond."""
     torch.default_generator.manual_seed(value)
     if device.type == "cuda":
         torch.cuda.manual_seed(value)

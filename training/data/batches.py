@@ -121,7 +121,7 @@ def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[lis
 
 
 class Beside:
-    """Batches that are made on a stream of their own: copies to the GPU, and changes of images there, run beside the
+    """Batches prepared on a CUDA stream of their own: copies to the GPU, and changes of images there, run beside the
     step before."""
 
     def __init__(self, batches: Batches, device: torch.device) -> None:

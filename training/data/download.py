@@ -68,12 +68,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def place(name: str) -> Path:
-    """Where the archive of a set lies once it is fetched."""
+    """The path of a set's archive, once it is downloaded."""
     return cache.folder() / f"{name}-{NAMED[name].sha256[:16]}.tgz"
 
 
 def fetched(name: str) -> Path:
-    """The archive of a set, fetched where it is not there yet; raises DataError."""
+    """The archive of a set, downloaded where it is missing; raises DataError."""
     target, source = place(name), NAMED[name]
     if target.is_file():
         return target

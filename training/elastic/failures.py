@@ -46,7 +46,7 @@ def own_folder(logs: Path, clock: Clock = CLOCK) -> Path:
 class Logs(LogsSpecs):
     """Standard error of every rank of every round in its own file, `<folder>/round-N/rank-R.log`.
 
-    Standard output is not touched: rank 0 speaks to the person. file_of: the files of the current round by global rank.
+    Standard output is left alone: rank 0 prints to it. file_of: the files of the current round by global rank.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -76,12 +76,12 @@ class Logs(LogsSpecs):
 
 
 def error_file(log: Path) -> Path:
-    """Where the rank of this log notes the error that ends it."""
+    """Where the rank of this log writes the error that ends it."""
     return log.with_suffix(".error.json")
 
 
 def beat_file(log: Path) -> Path:
-    """Where the rank of this log gives its signs of life."""
+    """The heartbeat file of the rank of this log."""
     return log.with_suffix(".beat")
 
 

@@ -16,7 +16,7 @@ BEAT_SECONDS = 0.5  # on a shared file system a touch may cost a millisecond: no
 
 
 class Heartbeat:
-    """Touches the file that the launcher watches. Does nothing where nobody watches."""
+    """Touches the file that the launcher watches; does nothing without a launcher."""
 
     def __init__(self, clock: Clock = CLOCK) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class Heartbeat:
         self._next = 0.0
 
     def beat(self) -> None:
-        """This rank is alive and does something."""
+        """Called while this rank makes progress."""
         if self._file is None or (now := self._clock.monotonic()) < self._next:
             return
         if self._open is None:
@@ -35,7 +35,7 @@ class Heartbeat:
         self._next = now + BEAT_SECONDS
 
     def rest(self) -> None:
-        """What follows may take long (a last upload): nobody should watch until the next beat."""
+        """Pauses until the next beat: what follows may take long (a last upload)."""
         if self._file is not None and self._open is not None:
             self._file.unlink(missing_ok=True)
             os.close(self._open)

@@ -33,7 +33,7 @@ def die_with(launcher: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if os.getppid() != launcher:  # it went before the kernel knew our wish
+    if os.getppid() != launcher:  # it ended before the prctl
         sys.exit(f"the launcher {launcher} is gone")
 
 
@@ -52,14 +52,14 @@ def main() -> int:
     """Settle the process, then be `python -m training run …`."""
     die_with(int(sys.argv[1]))
     sys.excepthook = note_error
-    faulthandler.register(signal.SIGUSR1)  # the launcher asks a silent rank where it hangs; needs no interpreter lock
+    faulthandler.register(signal.SIGUSR1)  # for a silent rank's stacks; needs no interpreter lock
     Signals.of_process()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # the launcher blocked it until somebody listens
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # the launcher blocked it until a handler is installed
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # standard input belongs to the launcher
 
     try:
         return import_module(PROGRAM).main(sys.argv[2:])
-    finally:  # Python gives its handlers back while it ends: a SIGTERM would then turn the exit code into a signal
+    finally:  # Python restores the default handlers while it exits: a SIGTERM would then replace the exit code
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

@@ -14,7 +14,7 @@ from training.config.run import Trace
 
 class Tracer:
     """Records the steps that the job asks for, on every rank, into `<out>/trace/rank-<n>.json` (Chrome's trace format:
-    open it in Perfetto). With nothing asked for a step costs nothing."""
+    open it in Perfetto). Without a trace a step costs nothing."""
 
     def __init__(self, config: Trace, out: Path, rank: int) -> None:
         self._config, self._file = config, out / "trace" / f"rank-{rank}.json"

@@ -17,7 +17,7 @@ from training.config.model import Model
 HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
 PLACES = "bert.embeddings.position_embeddings.weight"
 UNUSED = ("cls.", "embeddings.position_ids")  # of BERT's pre-training, and a constant of older files
-# What torch's reader raises for files that are cut short, or that somebody has made up.
+# What torch's reader raises for files that are truncated or forged.
 BROKEN = (OSError, RuntimeError, UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError)
 SHOWN = 3  # names of a list in a message
 

@@ -67,7 +67,7 @@ class SealedState(_BackendRendezvousStateHolder):
 
     def sync(self) -> bool | None:
         """Writes a changed state, or else reads it where a second has passed; whether it was written, None if there was
-        nothing to write. Where another node was faster its state stands, and this one's changes are lost."""
+        nothing to write. Where another node wrote first, its state is kept and this one's changes are lost."""
         written = None
         if self._dirty:
             sealed = self._sealed(self._state)

@@ -23,7 +23,7 @@ SECONDS = 5  # for a whole handshake
 
 
 class HandshakeError(OSError):
-    """The other end has not shown that it has the key."""
+    """The other end has not proven that it has the key."""
 
 
 async def admit(connection: socket.socket, key: bytes) -> None:

@@ -26,7 +26,7 @@ KEY_BYTES, ADDRESS_BYTES = 80, 128  # TCP_MD5SIG_MAXKEYLEN, and a sockaddr_stora
 
 
 class HiddenStore:
-    """The store, and the door to it for the processes of this login: 127.0.0.1:`port`. Raises OSError."""
+    """The store, and the door to it for the processes of this user: 127.0.0.1:`port`. Raises OSError."""
 
     def __init__(self) -> None:
         front, behind = _same_port()

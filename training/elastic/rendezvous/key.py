@@ -45,13 +45,13 @@ def new_key() -> str:
 
 
 def default_file() -> Path:
-    """One key for all stores of a login; a home that nodes share brings it to all of them."""
+    """One key for all stores of a user; nodes that share a home folder share it."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gpufleet" / "store.key"
 
 
 def _make(file: Path) -> None:
-    """Makes the file unless it exists; nobody sees it half written."""
+    """Creates the file unless it exists, atomically."""
     if file.exists():
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def _make(file: Path) -> None:
 
 
 def _first_line() -> bytes:
-    """Byte by byte: what comes after it belongs to whoever reads standard input next."""
+    """Read byte by byte: what follows is for the next reader of standard input."""
     line = b""
     while len(line) <= MOST and not line.endswith(b"\n") and (byte := os.read(STDIN, 1)):
         line += byte
