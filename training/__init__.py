@@ -1,1 +1,2 @@
-"""What runs on the nodes: step loop, checkpoints, models and data. Knows torch and numpy; knows nothing of clouds."""
+"""What runs on the nodes: launcher, step loop, checkpoints, models and data. Uses torch and numpy; imports no cloud
+code."""

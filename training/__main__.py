@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     if not argv:
         parser.print_help()
         return FINISHED
-    if argv[0] in ELSEWHERE:  # they read the rest themselves
+    if argv[0] in ELSEWHERE:  # they parse the rest themselves
         return import_module(ELSEWHERE[argv[0]]).main(argv)
     args = parser.parse_args(argv)
     return run(args) if args.command == "run" else digest(args.checkpoint)
@@ -41,17 +41,17 @@ def command_line() -> argparse.ArgumentParser:
     digests = commands.add_parser("digest", help="verify a checkpoint and print the sha256 over its tensors")
     digests.add_argument("checkpoint", metavar="CHECKPOINT", type=Path)
     commands.add_parser("launch", help="run a job on this node's ranks, restarted after a crash", add_help=False)
-    commands.add_parser("store", help="the meeting point of a job's nodes, outside the job", add_help=False)
-    commands.add_parser("bench", help="compare against baselines", add_help=False)
-    commands.add_parser("fetch", help="bring a named data set here, its checksum verified", add_help=False)
-    commands.add_parser("pack", help="write a job's data set as files that are mapped into memory", add_help=False)
-    commands.add_parser("search", help="try settings of a job, the best ones found by Optuna", add_help=False)
+    commands.add_parser("store", help="serve the rendezvous store of a job's nodes", add_help=False)
+    commands.add_parser("bench", help="benchmarks against baselines", add_help=False)
+    commands.add_parser("fetch", help="download a named data set and verify its checksum", add_help=False)
+    commands.add_parser("pack", help="write a job's data set as arrays that are memory-mapped", add_help=False)
+    commands.add_parser("search", help="hyper-parameter search with Optuna", add_help=False)
     commands.add_parser("watch", help="follow a run on the terminal, from its files", add_help=False)
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trains; the job file is checked before torch is loaded, so a mistake is told at once."""
+    """Trains; the job file is checked before torch is loaded, so a mistake is reported at once."""
     from training.config.job import JobError, load
     from training.elastic.stop import Stop
 
@@ -92,7 +92,7 @@ def digest(checkpoint: Path) -> int:
 
 
 def fault(error: object, code: int) -> int:
-    """Says what is wrong. Every rank does: a bad file may be in one rank's share alone, a full disk on one node."""
+    """Prints what is wrong. Every rank does: a bad file may be in one rank's share only, a full disk on one node."""
     print(error, file=sys.stderr)
     return code
 

@@ -1,7 +1,7 @@
-"""The C library's allocator, where a CPU trains.
+"""glibc's allocator settings for training on a CPU.
 
-Of its own accord glibc gives much of what a step frees back to the system, which clears the same pages for the next one
-(mallopt(3), M_TRIM_THRESHOLD and M_MMAP_THRESHOLD).
+By default glibc gives much of the memory that a step frees back to the system, which clears the same pages for the next
+step (mallopt(3), M_TRIM_THRESHOLD and M_MMAP_THRESHOLD).
 """
 
 from __future__ import annotations

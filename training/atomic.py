@@ -1,4 +1,4 @@
-"""Files that a reader sees whole: the old content or the new one."""
+"""Files written atomically: a reader sees the old content or the new one, never a part of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes beside, makes it durable, and renames; raises OSError, which names the file, and leaves nothing behind."""
+    """Writes a temporary file, syncs and renames it; raises OSError, which names the file, and leaves no temporary
+    file."""
     aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with aside.open("xb") as file:

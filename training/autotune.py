@@ -33,7 +33,7 @@ REPEATS_SECONDS = (
     0.3  # of all modes where passes are short: a processor stalls, and changes its speed, for milliseconds
 )
 GROWTH = 1.25  # at least: a batch that may grow by less is not looked at once more
-SLOWER = 1.3  # a mode that takes so many times as long as the plain one takes turns only where they are short
+SLOWER = 1.3  # a mode that takes longer than this many times the plain one is not repeated
 GAIN = 0.9  # a mode must take less than this share of the plain mode's time: noise must not make it slower
 COMPUTES = ("fp32", "tf32", "bf16", "fp16")
 MODE_BYTES = 4096  # of what was chosen
@@ -134,7 +134,7 @@ def trial(passes: Passes, modes: list[Mode]) -> list[float]:
     The plain mode is first, so when time runs out nothing slower is chosen; where its first pass takes longer than
     SECONDS, that is all of the trial, and the plain mode stays. All modes pass over as many samples.
     """
-    count, plain = passes.grown(SECONDS / len(modes) / (2 + REPEATS))  # two for a look, then the turns
+    count, plain = passes.grown(SECONDS / len(modes) / (2 + REPEATS))  # two passes to look at a mode, then the repeats
     least = {PLAIN: plain}
     for mode in modes[1:]:
         least[mode] = passes.look(mode, count, 2 * plain)

@@ -15,7 +15,7 @@ def compiled(model: nn.Module, device: torch.device) -> nn.Module:
 
     Raises JobError where this machine has no compiler for its device.
     """
-    from torch._inductor.config import cpp  # seconds of imports: only where it is asked for
+    from torch._inductor.config import cpp  # its import takes seconds
 
     if device.type == "cpu" and not any(name and shutil.which(name) for name in cpp.cxx):
         raise refusal("model.compile", "needs a C++ compiler on a CPU: install g++, or set it to false")

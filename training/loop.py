@@ -41,7 +41,7 @@ from training.precision import Precision
 def train(job: Job, *, report: Report | None = None, stop: StopRequest | None = None) -> Result:
     """Runs the job as this rank, from its newest checkpoint, to its end or until any rank's `stop` is requested.
 
-    report: told on rank 0 what happens. Raises JobError where the job does not fit its ranks, device, data or
+    report: called on rank 0 with what happens. Raises JobError where the job does not fit its ranks, device, data or
     checkpoint.
     """
     try:
@@ -101,7 +101,7 @@ class Run:
         self.done = self.checkpoints.restore()
         if self.done > self.steps:
             key = "epochs" if job.steps is None else "steps"
-            before = f"step {self.steps} lies before the newest checkpoint, step {self.done}, in {job.out}"
+            before = f"step {self.steps} is before the newest checkpoint, step {self.done}, in {job.out}"
             raise refusal(key, f"{before}; set {key} higher, or another out")
         self.tracker = Tracker(job.out, ranks, self.done, again=self.done < self.steps)
         self.record = Record(job.out, reporter, self.done, tensorboard=job.tensorboard) if ranks.rank == 0 else Report()
@@ -166,7 +166,7 @@ class Run:
         return cross_entropy(outputs, targets, self.job.label_smoothing)
 
     def stop_requested(self) -> bool:
-        """Whether this rank is to save and leave; asked in every loop, so it is also its sign of life."""
+        """Whether this rank is to save and leave; called in every loop, so the heartbeat is here."""
         self.heartbeat.beat()
         return self.deadline.requested()
 
@@ -179,14 +179,14 @@ class Run:
             self.meter.restart()
 
     def stopped(self, step: int) -> Result:
-        """Saves this step and ends: everybody agreed to leave."""
+        """Saves this step and ends: all ranks agreed to stop."""
         self.deadline.begin()
         self.save_last(step)
         return self.result(step, finished=False)
 
     def save_last(self, step: int) -> None:
         """Starts to save this step, unless its report says that the run went wrong; waits for the save before, which
-        may take long: nobody should watch this rank until its next beat."""
+        may take long: the heartbeat pauses until the next beat."""
         self.finish_report()
         self.heartbeat.rest()
         self.checkpoints.save_last(step)
@@ -197,7 +197,7 @@ class Run:
         return every is not None and step % every == 0 and step < self.steps
 
     def evaluated(self, step: int) -> bool:
-        """Evaluates and tells it; false where all ranks agreed to stop in the middle."""
+        """Evaluates and reports it; false where all ranks agreed to stop in the middle."""
         self.finish_report()
         self.checkpoints.hold()
         with self.meter.paused(), self.average.in_place():
@@ -279,7 +279,8 @@ class Run:
 
 
 def seed(value: int, device: torch.device) -> None:
-    """Seeds what a part may draw from. `torch.manual_seed` asks every kind of device, half a millisecond each time."""
+    """Seeds what a part may draw from. `torch.manual_seed` seeds every kind of device, which takes half a
+    millisecond."""
     torch.default_generator.manual_seed(value)
     if device.type == "cuda":
         torch.cuda.manual_seed(value)

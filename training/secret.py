@@ -1,4 +1,4 @@
-"""Keys in files: of a rendezvous store, of the manifests of checkpoints."""
+"""Keys in files: of a rendezvous store, of the manifests of checkpoints. Other users must not be able to read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reading what somebody else may have written: JSON with one meaning, and files that are files. Loads nothing."""
+"""Strict reading of files that others may have written: JSON without duplicate keys or NaN, regular files only. Imports
+no third-party package."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ MOST_LINE_BYTES = 2**16
 
 
 class NotRegularFileError(OSError):
-    """What has the name is no regular file; the message says so."""
+    """What has the name is not a regular file; the message says so."""
 
 
 def document(text: bytes | bytearray | str) -> Any:
@@ -43,11 +44,11 @@ def regular(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | links)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise NotRegularFileError(f"{path.name} is a link, or no file") from error
+            raise NotRegularFileError(f"{path.name} is a link, or not a file") from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotRegularFileError(f"{path.name} is no regular file")
+        raise NotRegularFileError(f"{path.name} is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         yield file
 

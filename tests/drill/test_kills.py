@@ -82,7 +82,7 @@ def test_ranks_killed_at_random_moments_leave_no_trace(launch: Launchers, seed: 
     code, said = job.end()
 
     assert code == 0, said
-    assert said.count("was killed by SIGKILL; starting again") == KILLS
+    assert said.count("was killed by SIGKILL; restarting") == KILLS
     assert job.steps() == list(range(1, STEPS + 1))
     assert job.result()["digest"] == undisturbed(launch, STEPS)
     assert job.result()["lost_steps"] <= KILLS * (2 * INTERVAL - 1)  # the newest save may have been under way
@@ -131,5 +131,5 @@ def test_a_node_that_joins_late_trains_with_the_first_and_may_leave_again(launch
 
     assert (together["world_size"], first.result()["world_size"]) == (2, 1)
     assert code == 75
-    assert f"another node left or joined; starting again at step {left_at}" in said
+    assert f"another node left or joined; restarting at step {left_at}" in said
     assert first.result()["lost_steps"] == 0

@@ -1,7 +1,7 @@
 """`python -m training bench NAME… [--json] [--rounds K]`: our figures, measured against baselines that are kept as
 code.
 
-Ours and the baseline take turns in one run on one machine, at least five times; the minimum of each counts, since
+Ours and the baseline alternate in one run on one machine, at least five rounds; the minimum of each counts, since
 noise only ever adds. A benchmark is no test: the exit code is 0 whether a figure is reached or missed.
 
     loop            our step loop against a bare hand-written DDP loop (bare.py), 2 ranks
@@ -36,7 +36,7 @@ from importlib import import_module
 
 from training.bench.figure import BenchError, Figure, machine
 
-ALONE = ("slowlink", "accuracy", "accuracy-spam")  # no two sides that take turns
+ALONE = ("slowlink", "accuracy", "accuracy-spam")  # these have no rounds
 OTHERS = {  # several figures of one module
     "naive-resnet50": "naive.resnet50",
     "accuracy-spam": "accuracy.spam",
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument(
-        "--rounds", type=rounds, default=USUAL_ROUNDS, metavar="K", help="turns of each side (%(default)s)"
+        "--rounds", type=rounds, default=USUAL_ROUNDS, metavar="K", help="rounds per contender (%(default)s)"
     )
     args = parser.parse_args(argv[1:])
     try:
@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def measured(name: str, count: int) -> Figure:
-    """The figure of a benchmark; turns: of each side, where two sides take turns."""
+    """The figure of a benchmark. count: rounds per contender."""
     module, _, function = OTHERS.get(name, f"{name}.measure").partition(".")
     measure = getattr(import_module(f"training.bench.{module}"), function)
     return measure() if name in ALONE else measure(count)

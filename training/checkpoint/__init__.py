@@ -1,1 +1,1 @@
-"""Checkpoints: sharded, sealed by a manifest, written beside the step loop, uploaded where the job asks for it."""
+"""Checkpoints: one file a rank and a manifest, written while the step loop continues, uploaded to an object store."""

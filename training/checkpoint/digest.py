@@ -1,4 +1,4 @@
-"""One fingerprint of a trained state: sha256 over all tensors by name."""
+"""A fingerprint of a training state: sha256 over all tensors by name."""
 
 from __future__ import annotations
 

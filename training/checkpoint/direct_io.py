@@ -1,7 +1,7 @@
-"""Files written past the system's page cache, where their file system can do that (open(2), O_DIRECT).
+"""Files written past the page cache, where the file system supports it (open(2), O_DIRECT).
 
-Nobody reads a checkpoint soon. Copied into the cache it takes processor time from the step loop, and the place of the
-data set that is mapped there.
+A checkpoint is not read soon. Copying it into the page cache would take processor time from the step loop, and displace
+the data set that is mapped there.
 """
 
 from __future__ import annotations

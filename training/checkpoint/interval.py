@@ -1,4 +1,4 @@
-"""How often to save, so that saves and lost work together cost least."""
+"""How often to save, such that saves and lost work together cost least."""
 
 from __future__ import annotations
 

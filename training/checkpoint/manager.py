@@ -1,4 +1,4 @@
-"""Saving and resuming among ranks: who writes what, which checkpoint everybody continues from, and when one is due."""
+"""Saving and resuming among ranks: when a save is due, which rank writes what, which checkpoint all resume from."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from training.checkpoint.interval import Interval
 from training.checkpoint.manifest import Place, whole
 from training.checkpoint.resume import Resume
 from training.checkpoint.shards import Shares
-from training.checkpoint.snapshot import Snapshot
+from training.checkpoint.snapshot import Snapshot, Writer
 from training.checkpoint.state import State
 from training.checkpoint.store import Share, Store
 from training.checkpoint.uploads import Copies
-from training.checkpoint.writer import Writer
 from training.config.errors import refusal
 from training.config.run import Checkpoint, Health
 from training.parallel import Parallel, Ranks
@@ -132,12 +131,12 @@ class Checkpoints:
         return step
 
     def due(self, step: int) -> bool:
-        """Whether the job asks for a save after this step; every rank knows."""
+        """Whether a save is due after this step, by `checkpoint.every_steps`; the same on every rank."""
         every = self._config.every_steps
         return every is not None and step % every == 0
 
     def overdue(self) -> bool:
-        """Whether rank 0 wants a save by the clock; only it can say, and not while it still writes the one before."""
+        """On rank 0, whether a save is due by the clock; false while the save before is still being written."""
         if self._ranks.rank != 0 or self._writer.busy():
             return False
         self._settle()
@@ -154,7 +153,8 @@ class Checkpoints:
             return
         self._waited_for = self._saved_step
         if self._ranks.rank == 0 and not again:
-            self._note(f"no save of step {step}, nor any while that of step {self._saved_step} is still being written")
+            blocked = f"while the save of step {self._saved_step} is being written"
+            self._note(f"step {step} is not saved, nor any later one, {blocked}")
 
     def save_last(self, step: int) -> None:
         """Starts to save what the run ends with, after the save before; peers wait as long as for the first step."""
@@ -281,7 +281,7 @@ class Checkpoints:
         self._ranks.barrier()
 
     def upload(self, seconds_left: Callable[[], float]) -> None:
-        """Returns when the newest copy has been sent, or told why not, or when a rank has no more time."""
+        """Returns when the newest checkpoint is uploaded, could not be, or a rank has no more time."""
         self._copies.finish(self._saved_step, seconds_left)
 
 

@@ -1,4 +1,4 @@
-"""The sealed list of what a checkpoint holds: step, files with size and sha256, and where each tensor's pieces are."""
+"""The manifest of a checkpoint: its step, its files with size and sha256, and where each tensor is in them."""
 
 from __future__ import annotations
 

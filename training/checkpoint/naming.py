@@ -1,4 +1,4 @@
-"""What the folder of a step's checkpoint is called. Loads nothing: the launcher waits for no more than it needs."""
+"""Names of checkpoint folders. Imports nothing, since the launcher uses it before torch is loaded."""
 
 
 def folder_name(step: int) -> str:

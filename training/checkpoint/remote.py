@@ -1,4 +1,4 @@
-"""Copies of checkpoints in an object store that speaks S3: sent in parts, verified, resumed, read back."""
+"""Checkpoints in an S3-compatible object store: multipart upload that resumes, verified download."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Remote:
             retries={"mode": "standard", "max_attempts": 5},
         )
         try:
-            with self._told():
+            with self._one_line_errors():
                 self._client: Any = boto3.client("s3", endpoint_url=endpoint, config=plain)
         except ValueError as error:
             raise InvalidEndpointError(str(error)) from error
 
     def steps(self) -> list[int]:
         """The steps that are there as a whole, oldest first."""
-        with self._told():
+        with self._one_line_errors():
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
             keys = [entry["Key"].removeprefix(self._prefix) for page in pages for entry in page.get("Contents", ())]
         names = (key.removesuffix(f"/{MANIFEST}") for key in keys if key.endswith(f"/{MANIFEST}"))
@@ -66,12 +66,12 @@ class Remote:
     def upload(self, folder: Path, sealed: Manifest) -> None:
         """Sends a checkpoint, and goes on where an earlier try was cut off; files of the same name and other bytes are
         replaced. Raises ObjectStoreError, and OSError where the folder is gone meanwhile."""
-        with self._told():
+        with self._one_line_errors():
             for name, written in sealed.files.items():
                 key = f"{self._prefix}{folder.name}/{name}"
-                if self._kept(key) != written:
+                if self._recorded(key) != written:
                     self._send(folder / name, key, written.sha256)
-                if self._kept(key) != written:
+                if self._recorded(key) != written:
                     raise ObjectStoreError(f"{key} arrived as other bytes, or without the record of their sha256")
             text = sealed.encoded()
             key = f"{self._prefix}{folder.name}/{MANIFEST}"
@@ -84,7 +84,7 @@ class Remote:
         aside = store.aside(step)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        with self._told():
+        with self._one_line_errors():
             response = self._client.get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}/{MANIFEST}")
             if response["ContentLength"] > MOST_BYTES:
                 raise CorruptCheckpointError(f"the manifest is longer than {MOST_BYTES} bytes")
@@ -131,7 +131,7 @@ class Remote:
         for page in pages:
             yield from page.get("Parts", ())
 
-    def _kept(self, key: str) -> Written | None:
+    def _recorded(self, key: str) -> Written | None:
         """What is there, as it was recorded when it was sent."""
         entries = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", ())
         if key not in (entry["Key"] for entry in entries):
@@ -140,7 +140,7 @@ class Remote:
         return Written(bytes=head["ContentLength"], sha256=head["Metadata"].get("sha256", ""))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         """Turns the client's errors into one of ours, of one line."""
         try:
             yield
@@ -188,7 +188,7 @@ class Uploads:
                 self._remote.upload(folder, sealed)
             except (ObjectStoreError, OSError) as why:
                 self._note(f"{folder.name} is not uploaded: {why}")
-            except Exception as why:  # without this thread no later one would be sent, and nobody told
+            except Exception as why:  # without this thread no later one would be sent, silently
                 self._note(f"{folder.name} is not uploaded: {type(why).__name__}: {why}")
             self.sending = None
 

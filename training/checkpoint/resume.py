@@ -1,4 +1,4 @@
-"""Which checkpoint everybody continues from, and how it gets to every rank."""
+"""The search for the newest valid checkpoint of any rank, and its distribution to all ranks."""
 
 from __future__ import annotations
 
@@ -90,14 +90,15 @@ class Resume:
         return None
 
     def _misfit(self, sealed: Manifest) -> str | None:
-        """Why its tensors cannot be loaded; None where they can, or where another recipe is to be told of first."""
+        """Why its tensors cannot be loaded; None where they can, or where the recipe differs, which is reported
+        first."""
         if sealed.about.get("recipe", {}) != self._recipe:
             return None
         return self._state.misfit(shapes_in(sealed))
 
     def _pass_over(self, folder: Path, why: str) -> None:
         self._store.set_aside(folder)
-        self._note(f"checkpoint {folder.name} passed over: {why}")
+        self._note(f"checkpoint {folder.name} skipped: {why}")
 
     def _shared(self, local: Contents | None, source: int) -> Contents:
         """The source's checkpoint on every rank: the very bytes it verified."""
@@ -112,7 +113,7 @@ class Resume:
     def _own(self, local: Contents | None, sealed: Manifest) -> dict[str, Any]:
         """What was a rank's alone, from every folder that has the step; nothing where the number of ranks changed."""
         if sealed.about.get("world_size") != self._ranks.world:
-            self._note("the number of ranks changed: what compression had yet to send is left out")
+            self._note("the number of ranks changed: the residuals of gradient compression are dropped")
             return {}
         alone = {name: t for name, t in (local.tensors() if local else {}).items() if name.startswith("rank.")}
         data = b"".join(safetensors_file.encoded(alone))

@@ -1,4 +1,4 @@
-"""The state of training as named tensors, put back bit for bit."""
+"""The training state as named tensors, restored bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoint folders that never load wrong: written aside, synced, sealed by a manifest, renamed; proven when read."""
+"""A folder of checkpoints: written to a temporary folder, synced, given a manifest, renamed; verified when read."""
 
 from __future__ import annotations
 
@@ -152,10 +152,10 @@ class Store:
                 shutil.rmtree(folder)
         for mark in self.root.glob(".seen-*"):
             if not mark.name.startswith(f".seen-{self._run}-"):
-                mark.unlink(missing_ok=True)  # its rank may be alive yet
+                mark.unlink(missing_ok=True)  # its rank may still run
 
     def newest(self, misfit: Callable[[Manifest], str | None] = lambda _: None) -> NewestCheckpoint:
-        """The newest checkpoint whose bytes are those its manifest names. File times are never asked.
+        """The newest checkpoint whose bytes are those of its manifest; file times do not matter.
 
         misfit: why one that is as it was written cannot be used.
         """

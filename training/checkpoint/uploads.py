@@ -1,4 +1,4 @@
-"""The copies of a run's checkpoints in an object store: the newest comes back, new ones are sent."""
+"""Uploading the checkpoints of a run, and downloading the newest one at its start."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from training.checkpoint.store import Store
 from training.config.run import Checkpoint
 from training.parallel import Ranks
 
-ASK_SECONDS = 2  # so often the ranks tell each other whether a copy is still being sent, and whether there is time
+ASK_SECONDS = 2  # between two exchanges of whether an upload is under way and how much time is left
 
 
 class Copies:
-    """Rank 0 makes them; on the others, and where the job names no object store, there is nothing to do."""
+    """The uploads of rank 0; on the other ranks, and without `checkpoint.upload`, nothing is done."""
 
     def __init__(self, config: Checkpoint, ranks: Ranks, store: Store, note: Callable[[str], None]) -> None:
         self._config, self._ranks, self._store, self._note = config, ranks, store, note
@@ -46,19 +46,19 @@ class Copies:
         for step in reversed([step for step in self._uploaded if step > here]):
             try:
                 remote.fetch(step, self._store)
-                self._note(f"checkpoint step {step} is back from {self._config.upload}")
+                self._note(f"checkpoint step {step} downloaded from {self._config.upload}")
                 return
             except CorruptCheckpointError as why:
-                self._note(f"uploaded checkpoint step {step} passed over: {why}")
+                self._note(f"uploaded checkpoint step {step} skipped: {why}")
 
     def make_up(self, step: int) -> None:
-        """Offers the checkpoint that was loaded, proven then, where its upload was cut off."""
+        """Offers the checkpoint that was loaded, and verified then, where its upload was cut off."""
         folder = self._store.folder(step)
         if step not in self._uploaded and folder.is_dir():
             self.offer(folder)
 
     def offer(self, folder: Path) -> None:
-        """This checkpoint is the newest; that it cannot be read to be sent is told."""
+        """This checkpoint is the newest; where it cannot be read, that is noted."""
         if self._uploads is None:
             return
         try:
@@ -83,7 +83,7 @@ class Copies:
                 return
             if seconds <= 0:
                 if waiting:
-                    self._note(f"the copy of step {step} is not sent: the next start makes up for it")
+                    self._note(f"step {step} is not uploaded yet: the next start uploads it")
                 return
             if self._uploads is not None:
                 waiting = not self._uploads.finish(min(seconds, ASK_SECONDS))

@@ -1,1 +1,1 @@
-"""A job file as frozen, checked types. Loads no torch."""
+"""The job file as frozen, validated dataclasses. Imports no torch."""

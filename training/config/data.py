@@ -1,4 +1,4 @@
-"""The data sets a job may ask for, and how training images are changed at random."""
+"""Config of the data sets and of image augmentation; `DATA_SETS` is their registry."""
 
 from __future__ import annotations
 

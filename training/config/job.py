@@ -1,4 +1,4 @@
-"""The job file's types: what to train and how. Loads without torch, so that a wrong file is told at once."""
+"""The job: what to train and how. Imports no torch, so that a wrong job file is reported at once."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Job:
         """What keeps this job's ranks from scaling the loss, and from leaving out steps that overflowed."""
         match self.parallel:
             case Ddp(compress="powersgd"):
-                return "leaves steps out, which powersgd would carry on for ever"
+                return "skips steps that overflow, whose gradients powersgd would carry on"
             case Ddp():
                 return None
             case LocalSgd():
-                return "leaves steps out, which each rank of localsgd would do alone"
+                return "skips steps that overflow, which each rank of localsgd would do on its own"
             case _:
                 return f"scales losses, which {self.parallel.kind} does not"
 

@@ -1,4 +1,4 @@
-"""Number types with the limits that a job file's values must keep."""
+"""Number types with the limits that the values of a job file must keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models a job may ask for."""
+"""Config of the models; `MODELS` is their registry."""
 
 from __future__ import annotations
 

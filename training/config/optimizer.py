@@ -1,4 +1,4 @@
-"""The optimizers and learning-rate schedules a job may ask for."""
+"""Config of the optimizers and learning-rate schedules; `OPTIMIZERS` is their registry."""
 
 from __future__ import annotations
 

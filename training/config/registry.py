@@ -1,4 +1,4 @@
-"""Kinds of a table of the job file, and who builds what it asks for.
+"""Registries: the kinds of a table of the job file, and the builder of each.
 
 A registry is one dict: the dataclass of each kind, and `"module:function"` of its builder. The dataclasses load no
 torch; a builder's module is imported when it is called for.
@@ -16,12 +16,12 @@ Registry = Mapping[type, str]
 
 @dataclass(frozen=True)
 class OneOf:
-    """The kinds that a table may be, written beside their common base: `Annotated[Model, OneOf(MODELS)]`."""
+    """The kinds that a table may have, in the annotation of their base class: `Annotated[Model, OneOf(MODELS)]`."""
 
     registry: Registry
 
 
 def builder(registry: Registry, config: object) -> Callable[..., Any]:
-    """The function that builds what this table asks for."""
+    """The builder of this table's kind."""
     module, _, function = registry[type(config)].partition(":")
     return getattr(import_module(module), function)

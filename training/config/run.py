@@ -1,4 +1,4 @@
-"""How a run is shared, saved and watched: the job file's tables [parallel], [checkpoint] and [health]."""
+"""How ranks share a run, when it is saved and when it is stopped: [parallel], [checkpoint], [health] and [trace]."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """Consecutive layers stand on `stages` ranks, and `micro_batches` run through them one behind the other."""
+    """Consecutive layers are on `stages` ranks, and `micro_batches` run through them one after the other."""
 
     kind: Literal["pipeline"] = "pipeline"
     stages: Several = 2

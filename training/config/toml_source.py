@@ -71,7 +71,7 @@ class Source:
         if isinstance(table, dict):
             table[last] = toml_value(text.strip())
         else:
-            self.complain(key, "is no table, so nothing can be set in it")
+            self.complain(key, "is not a table, so nothing can be set in it")
 
 
 def read(path: Path) -> Source:
@@ -88,7 +88,7 @@ def read(path: Path) -> Source:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
         line = int(place[1]) if place and place[1] else None
-        raise JobError(Problem(path.name, line, "", f"is no TOML: {str(error).partition(' (at ')[0]}")) from error
+        raise JobError(Problem(path.name, line, "", f"is not TOML: {str(error).partition(' (at ')[0]}")) from error
     return Source(file=path.name, tables=tables, lines=key_lines(text))
 
 

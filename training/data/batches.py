@@ -1,4 +1,4 @@
-"""Cuts steps into the parts a rank runs through its model, ahead of time where threads are given."""
+"""Splits steps into the micro-batches of a rank, prepared ahead by threads where the job has workers."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def ahead(batches: Batches, steps: range, workers: int) -> Iterator[Iterator[lis
 
 
 class Beside:
-    """Batches that are made on a stream of their own: copies to the GPU, and changes of images there, run beside the
+    """Batches prepared on a CUDA stream of their own: copies to the GPU, and changes of images there, run beside the
     step before."""
 
     def __init__(self, batches: Batches, device: torch.device) -> None:

@@ -1,4 +1,4 @@
-"""The user's cache folder: what was fetched, arrays that take long to make, and tokenizers."""
+"""The user's cache folder: downloaded archives, parsed arrays and tokenizers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def named(kind: str, *parts: object) -> str:
 
 
 def array(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array of that name, mapped into memory; made where it is not there yet. Raises DataError; see `named`."""
+    """The array of that name, mapped into memory; created where it is missing. Raises DataError; see `named`."""
 
     def packed() -> bytes:
         file = io.BytesIO()
@@ -39,11 +39,12 @@ def array(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
 
     return cached(
         f"{name}.npy", packed, partial(np.load, mmap_mode="c")
-    )  # pages are private: nobody can write the file
+    )  # pages are private: the file cannot be changed
 
 
 def cached(name: str, make: Callable[[], bytes], read: Callable[[Path], T]) -> T:
-    """What is read from the file of that name; made where it is not there yet. Raises DataError where it is damaged."""
+    """What `read` returns for the file of that name, created by `make` where it is missing. Raises DataError where it
+    is damaged."""
     path = folder() / name
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)

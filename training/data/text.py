@@ -1,4 +1,4 @@
-"""Text as tokens: labelled documents of one length, or running text cut into windows."""
+"""Text sets: labelled documents of one length, or running text in windows for next-token prediction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUND = 16  # documents of a batch are cut behind the longest, at a multiple of 
 
 
 class TextSource(Protocol):
-    """Samples that can be asked for by number."""
+    """Samples by index."""
 
     def __len__(self) -> int: ...
 

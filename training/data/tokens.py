@@ -1,4 +1,4 @@
-"""Tokens of texts: bytes, or WordPiece and BPE vocabularies made by `tokenizers` from the training part."""
+"""Tokenizers: bytes, and WordPiece or BPE vocabularies trained on the training part by `tokenizers`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.data.images import DataError
 from training.data.text import PADDING
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]  # padding is token 0
-MOST = 2**16  # tokens that 16 bits can tell apart
+MOST = 2**16  # token numbers that 16 bits hold
 LONGEST_WORD = 100  # characters; longer ones, such as lines of encoded files, are [UNK]
 
 
@@ -91,7 +91,7 @@ def given(path: Path) -> Tokenizer:
 
 
 def sha256(tokenizer: Tokenizer) -> str:
-    """Of all that decides which tokens a text becomes; asked before it is told where to cut texts."""
+    """Over all that decides which tokens a text becomes; taken before truncation is set, which is part of it."""
     return hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""Launching ranks, and going on when ranks or nodes are lost."""
+"""The launcher: runs the ranks of a node, restarts them after a crash, takes in nodes that join."""

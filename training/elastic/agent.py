@@ -1,7 +1,7 @@
-"""The elastic agent of this node: torch's LocalElasticAgent with our answers to four questions.
+"""The elastic agent of a node: torch's LocalElasticAgent, changed in four places.
 
-May this job restart at all? How do ranks leave when a node joins? What happens when somebody asks to stop? When is
-trying again no use? The overridden methods are the extension points that torch documents for its agents ("Extending
+Which failures end the job; how ranks save and leave when a node joins; how a request to stop is carried out; and when
+restarting is given up. The overridden methods are the extension points that torch documents for its agents ("Extending
 the Agent").
 """
 
@@ -11,9 +11,7 @@ the Agent").
 from __future__ import annotations
 
 import os
-import secrets
 import signal
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +24,10 @@ from training.elastic.heartbeat import silent_seconds
 from training.elastic.notices import Source
 from training.elastic.progress import ROUNDS_WITHOUT_A_STEP, Progress
 from training.elastic.request import Request
+from training.elastic.system import CLOCK, PROCESSES, Clock, Processes, random_name
 from training.parallel.process_group import ROUND
 
-STACKS_SECONDS = 2  # for a rank to write where it stands, on a loaded node, too
+STACKS_SECONDS = 2  # for a rank to write its stacks, on a loaded node, too
 EXIT_BARRIER_SECONDS = 30  # a node that is lost after the last step must not hold the others for long
 
 
@@ -49,6 +48,8 @@ class Agent(LocalElasticAgent):
         progress: Progress,
         shutdown_seconds: int,
         hang_seconds: int,
+        clock: Clock = CLOCK,
+        processes: Processes = PROCESSES,
     ) -> None:
         super().__init__(spec, logs, exit_barrier_timeout=EXIT_BARRIER_SECONDS, shutdown_timeout=shutdown_seconds)
         self._logs = logs
@@ -56,9 +57,10 @@ class Agent(LocalElasticAgent):
         self._sources = sources
         self._progress = progress
         self._hang_seconds = hang_seconds
+        self._clock, self._processes = clock, processes
         self._ranks: list[int] = []
-        self._told = False
-        self._before: int | None = None  # the newest checkpoint when the ranks were told to leave
+        self._notified = False
+        self._before: int | None = None  # the newest checkpoint when the ranks were notified
 
     def _rendezvous(self, worker_group: WorkerGroup) -> None:
         """Find the other nodes. Nothing runs here meanwhile, so a request to stop ends the wait."""
@@ -68,7 +70,7 @@ class Agent(LocalElasticAgent):
         super()._rendezvous(worker_group)
         assert worker_group.store is not None
         # All rounds share the store: the ranks of each look below a name that the round's first launcher makes up.
-        os.environ[ROUND] = worker_group.store.compare_set("round", "", secrets.token_hex(8)).decode()
+        os.environ[ROUND] = worker_group.store.compare_set("round", "", random_name()).decode()
         self._request.idle = False
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
@@ -78,14 +80,14 @@ class Agent(LocalElasticAgent):
             pids = super()._start_workers(worker_group)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        self._ranks, self._told = list(pids.values()), False
+        self._ranks, self._notified = list(pids.values()), False
         return pids
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         """Look after the ranks, ten times a second."""
         if self._request.reason is not None:
             self._ask_to_leave()
-            if time.monotonic() > self._request.at + self._shutdown_timeout:
+            if self._clock.monotonic() > self._request.at + self._shutdown_timeout:
                 self._request.at_once = True
                 raise self._out_of_time(self._request.reason)
         self._end_silent()
@@ -97,9 +99,9 @@ class Agent(LocalElasticAgent):
     def _stop_workers(self, worker_group: WorkerGroup) -> None:
         """Let running ranks save before the next round: a node that joins costs no step."""
         self._ask_to_leave()
-        end = time.monotonic() + self._shutdown_timeout
-        while time.monotonic() < end and any(map(_runs, self._ranks)):
-            time.sleep(0.05)
+        end = self._clock.monotonic() + self._shutdown_timeout
+        while self._clock.monotonic() < end and any(map(self._processes.runs, self._ranks)):
+            self._clock.sleep(0.05)
         super()._stop_workers(worker_group)
 
     def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30) -> None:
@@ -107,20 +109,20 @@ class Agent(LocalElasticAgent):
 
     def _ask_to_leave(self) -> None:
         """SIGTERM to the ranks, once a round; not to their process groups, whose loaders they still need."""
-        if not self._told:
-            self._told, self._before = True, self._progress.checkpoint()
-            for pid in filter(_runs, self._ranks):
-                os.kill(pid, signal.SIGTERM)
+        if not self._notified:
+            self._notified, self._before = True, self._progress.checkpoint()
+            for pid in filter(self._processes.runs, self._ranks):
+                self._processes.send(pid, signal.SIGTERM)
 
     def _end_silent(self) -> None:
-        """A rank that does nothing, its interpreter too, answers no signal: it tells its stacks and is killed."""
+        """Have a rank without a heartbeat write its stacks, and kill it: it may not answer any other signal."""
         for pid, (rank, log) in zip(self._ranks, self._logs.file_of.items(), strict=True):
-            seconds = silent_seconds(beat_file(log))
-            if seconds > self._hang_seconds and _runs(pid):
-                os.kill(pid, signal.SIGUSR1)
-                time.sleep(STACKS_SECONDS)
-                os.kill(pid, signal.SIGKILL)
-                say(f"rank {rank} did nothing for {seconds:.0f} s and is killed; where it stood: {log}")
+            seconds = silent_seconds(beat_file(log), self._clock)
+            if seconds > self._hang_seconds and self._processes.runs(pid):
+                self._processes.send(pid, signal.SIGUSR1)
+                self._clock.sleep(STACKS_SECONDS)
+                self._processes.send(pid, signal.SIGKILL)
+                say(f"rank {rank} showed no sign of life for {seconds:.0f} s and is killed; its stacks: {log}")
 
     def _judge(self, result: RunResult) -> None:
         """Raise `LaunchExitError` when the failed round was the last one; say what happened otherwise."""
@@ -142,7 +144,7 @@ class Agent(LocalElasticAgent):
         say(f"{failure.line()}; {self._goes_on()}")
 
     def _out_of_time(self, reason: str) -> LaunchExitError:
-        """The ranks are killed; what they saved since they were told to leave counts."""
+        """The ranks are killed; what they saved since they were notified counts."""
         late = f"within {self._shutdown_timeout} s of {reason}"
         if self._progress.checkpoint() == self._before:
             return LaunchExitError(EXIT_FAILED, f"no checkpoint {late}")
@@ -152,17 +154,9 @@ class Agent(LocalElasticAgent):
 
     def _stopped_by(self, reason: str) -> str:
         step = self._progress.checkpoint()
-        then = "no step was done" if step is None else f"the next launch goes on at step {step}"
+        then = "no step was done" if step is None else f"the next launch resumes at step {step}"
         return f"stopped by {reason}; {then}"
 
     def _goes_on(self) -> str:
         step = self._progress.checkpoint()
-        return "starting again" + ("" if step is None else f" at step {step}")
-
-
-def _runs(pid: int) -> bool:
-    """Whether this child of ours has not ended; asked without taking its exit code from torch."""
-    try:
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-    except ChildProcessError:  # torch took the exit code already
-        return False
+        return "restarting" + ("" if step is None else f" from step {step}")

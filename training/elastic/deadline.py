@@ -1,11 +1,12 @@
-"""Whether a process is to save and leave, and how long it still has for it."""
+"""How long a process still has, once it was requested to save and leave."""
 
 from __future__ import annotations
 
 import math
 import os
-import time
 from typing import Protocol
+
+from training.elastic.system import CLOCK, Clock
 
 SHUTDOWN = "TRAINING_SHUTDOWN_SECONDS"  # of the environment: so long after a request the launcher kills
 SHUTDOWN_SECONDS = 90  # a cloud's notice is two minutes: 90 s to save, the rest to leave
@@ -13,16 +14,16 @@ SHARE = 2 / 3  # of that time; in the rest the process ends
 
 
 class StopRequest(Protocol):
-    """Whether this process was asked to save and leave, such as `Stop`."""
+    """A request to save and leave, such as `Stop`."""
 
     def requested(self) -> bool: ...
 
 
 class Deadline:
-    """A request, and the time that runs since it came; without one nobody asks."""
+    """The time left since a request to stop came."""
 
-    def __init__(self, request: StopRequest | None) -> None:
-        self._request = request
+    def __init__(self, request: StopRequest | None, clock: Clock = CLOCK) -> None:
+        self._request, self._clock = request, clock
         self._time = SHARE * float(os.environ.get(SHUTDOWN, SHUTDOWN_SECONDS))
         self._end = math.inf
 
@@ -34,10 +35,10 @@ class Deadline:
         return requested
 
     def begin(self) -> None:
-        """The time runs from the first call on: this process was asked, or its ranks agreed with one that was."""
-        self._end = min(self._end, time.monotonic() + self._time)
+        """Starts the time, at the first call: this process was requested to stop, or its ranks agreed to."""
+        self._end = min(self._end, self._clock.monotonic() + self._time)
 
     def seconds(self) -> float:
-        """Still so many, without end while nobody asks; below 0 once they are over."""
+        """Seconds left: infinite without a request, below 0 once they are over."""
         self.requested()
-        return self._end - time.monotonic()
+        return self._end - self._clock.monotonic()

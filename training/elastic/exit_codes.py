@@ -1,4 +1,4 @@
-"""How a launch ends: its exit codes, the one exception that carries code and line, and the last act."""
+"""How a launch ends: its exit codes, the exception that carries code and message, and the exit itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXIT_PREEMPTED = 75  # EX_TEMPFAIL of sysexits.h: start it again and it goes on
 
 
 class LaunchExitError(SystemExit):
-    """The launch is over, for the reason a person reads. A SystemExit, so that no `except Exception` below takes it."""
+    """The launch ends, with a message for people. A SystemExit, so that no `except Exception` catches it."""
 
     def __init__(self, exit_code: int, message: str) -> None:
         super().__init__(exit_code)
@@ -22,17 +22,17 @@ class LaunchExitError(SystemExit):
 
 
 def say(line: str) -> None:
-    """A line to the person, on standard error."""
+    """Prints a line for people, on standard error."""
     try:
         print(f"launch: {line}", file=sys.stderr, flush=True)
-    except OSError:  # the person is gone, or the disk of the log is full: the job has to save and end all the same
+    except OSError:  # the terminal is gone, or the log's disk is full: the job still has to save and end
         return
 
 
 def leave(exit_code: int) -> NoReturn:
     """End this process without the interpreter's own end.
 
-    A thread of torch tells the store again and again that this node is there. CPython unwinds a thread that comes back
+    A thread of torch keeps reporting to the store that this node is alive. CPython unwinds a thread that comes back
     from C++ while the interpreter ends, which C++ answers with SIGABRT: the exit code would be lost.
     """
     with suppress(OSError):

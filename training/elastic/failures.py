@@ -1,20 +1,19 @@
-"""What went wrong in a round: which rank, how, and its last words."""
+"""The failures of a round: which rank failed first, with which exit code and error, and the logs of all ranks."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs, ProcessFailure
 
 from training import strict
 from training.elastic.heartbeat import BEAT_FILE
+from training.elastic.system import CLOCK, Clock, host_name
 from training.elastic.worker import ERROR_FILE
 
 LAST_LINES = 12
@@ -27,13 +26,13 @@ FLIGHT_FILE = "TORCH_FR_DUMP_TEMP_FILE"
 SAME_MOMENT_SECONDS = 5  # later failures are ranks that the agent ended itself
 
 
-def own_folder(logs: Path) -> Path:
+def own_folder(logs: Path, clock: Clock = CLOCK) -> Path:
     """Makes a folder for this start of a launcher: HOST-START, with a number behind it where that is taken.
 
     By the time and not by the process: in a container every start has the same host name and pid, and `logs` stays.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    name, number = f"{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%S}", 1
+    name, number = f"{host_name()}-{clock.now():%Y%m%dT%H%M%S}", 1
     while True:
         folder = logs / (name if number == 1 else f"{name}-{number}")
         try:
@@ -47,7 +46,7 @@ def own_folder(logs: Path) -> Path:
 class Logs(LogsSpecs):
     """Standard error of every rank of every round in its own file, `<folder>/round-N/rank-R.log`.
 
-    Standard output is not touched: rank 0 speaks to the person. file_of: the files of the current round by global rank.
+    Standard output is left alone: rank 0 prints to it. file_of: the files of the current round by global rank.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,12 +76,12 @@ class Logs(LogsSpecs):
 
 
 def error_file(log: Path) -> Path:
-    """Where the rank of this log notes the error that ends it."""
+    """Where the rank of this log writes the error that ends it."""
     return log.with_suffix(".error.json")
 
 
 def beat_file(log: Path) -> Path:
-    """Where the rank of this log gives its signs of life."""
+    """The heartbeat file of the rank of this log."""
     return log.with_suffix(".beat")
 
 

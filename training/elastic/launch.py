@@ -20,10 +20,11 @@ from typing import NoReturn
 
 from training.elastic.deadline import SHUTDOWN_SECONDS
 from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_PREEMPTED, LaunchExitError, leave, say
-from training.elastic.node import Endpoint, Nodes
+from training.elastic.rendezvous.endpoint import Endpoint, Nodes
+from training.elastic.rendezvous.errors import StoreAddressError, StoreKeyError
 
 SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
-KEY_HELP = "key of the store, `-`: first line of standard input (default: GPUFLEET_STORE_KEY, or a file of this login)"
+KEY_HELP = "key of the store, `-`: first line of standard input (default: GPUFLEET_STORE_KEY, or a file of this user)"
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -39,6 +40,9 @@ def main(argv: Sequence[str]) -> NoReturn:
     except LaunchExitError as end:
         say(end.message)
         code = end.exit_code
+    except (StoreKeyError, StoreAddressError) as error:
+        say(str(error))
+        code = EXIT_BAD_JOB
     leave(code)
 
 
@@ -63,7 +67,7 @@ def launch(args: argparse.Namespace) -> int:
     from training.elastic.request import Request
 
     key = store_key(args.store_key, make=False) if args.store else None
-    with Request(attached=args.attached) as request:  # a request is heard before torch is there
+    with Request(attached=args.attached) as request:  # requests are heard before torch is imported
         from training.elastic.supervise import Run, supervise
 
         run = Run(name=job.name, out=job.out, hang_seconds=job.health.hang_seconds)
@@ -110,7 +114,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--bind", required=True, metavar="ADDRESS", help="the address the nodes reach; only it is served"
     )
     store.add_argument("--port", type=int, default=0, metavar="N", help="0 takes a free one (default)")
-    store.add_argument("--store-key", metavar="FILE", help=f"{KEY_HELP}; made where it is missing")
+    store.add_argument("--store-key", metavar="FILE", help=f"{KEY_HELP}; created where it is missing")
     return parser.parse_args(argv)
 
 

@@ -1,17 +1,18 @@
-"""Who may ask a job to stop: one small class a source.
+"""Sources of requests to stop a job: signals, and a file.
 
-A source answers from memory in microseconds, because it is asked at every step. One that needs the network (a cloud's
-metadata service) polls in a thread of its own and keeps the last good answer; a wrong answer is no notice.
+A source answers from memory in microseconds, because it is polled at every step. One that needs the network (a cloud's
+metadata service) polls in a thread of its own and keeps the last valid answer; an invalid answer is no notice.
 """
 
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
+
+from training.elastic.system import CLOCK, Clock
 
 FILE_POLL_SECONDS = 0.5  # a stat on a shared file system may cost a millisecond: not at every step
 
@@ -20,7 +21,7 @@ class Source(Protocol):
     """One place a request to stop can come from."""
 
     def requested(self) -> str | None:
-        """The reason as a few words ("SIGTERM"), or None while nobody asked. Never raises, never blocks."""
+        """Why ("SIGTERM"), or None without a request. Never raises, never blocks."""
         ...
 
 
@@ -70,13 +71,13 @@ class FileSwitch:
     The answer is at most `FILE_POLL_SECONDS` old.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, clock: Clock = CLOCK) -> None:
+        self._path, self._clock = path, clock
         self._next = 0.0
         self._there = False
 
     def requested(self) -> str | None:
-        if (now := time.monotonic()) >= self._next:
+        if (now := self._clock.monotonic()) >= self._next:
             self._next = now + FILE_POLL_SECONDS
             self._there = self._path.exists()
         return f"the file {self._path}" if self._there else None

@@ -1,4 +1,4 @@
-"""Does the job move? Read from what it writes, so a launcher knows it of any round, also of one that was killed."""
+"""Whether a job makes progress, read from the files that it writes; so rounds that were killed count too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard output of the ranks, passed on for as long as somebody reads it."""
+"""Relays the standard output of the ranks, and keeps draining it when its reader is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flag that the loop polls."""
+"""The stop flag that the step loop polls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from training.elastic.notices import FileSwitch, Signals, Source
 
 
 class Stop:
-    """True once anybody asked this process to save and leave.
+    """Whether any source has requested this process to save and leave.
 
         stop = Stop(out=job.out)
         while step < job.steps:
@@ -30,5 +30,5 @@ class Stop:
         return self.reason() is not None
 
     def reason(self) -> str | None:
-        """Who asked, for the person who reads the log; None while nobody did."""
+        """Which source, for the log; None without a request."""
         return next((reason for source in self._sources if (reason := source.requested()) is not None), None)

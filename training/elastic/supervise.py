@@ -1,4 +1,4 @@
-"""From a valid job to its end: the store, the rendezvous, the agent of this node."""
+"""Runs a valid job on this node to its end: store, rendezvous and elastic agent."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ from training.elastic.agent import Agent
 from training.elastic.deadline import SHUTDOWN
 from training.elastic.exit_codes import EXIT_FAILED, LaunchExitError
 from training.elastic.failures import Logs, own_folder
-from training.elastic.node import Endpoint, address_towards, settle_environment
 from training.elastic.notices import FileSwitch
 from training.elastic.progress import Progress
 from training.elastic.rendezvous.backend import JOIN_SECONDS, Rendezvous
+from training.elastic.rendezvous.endpoint import Endpoint
+from training.elastic.rendezvous.errors import StoreUnreachableError
 from training.elastic.rendezvous.hidden_store import FRONT as LOOPBACK
 from training.elastic.rendezvous.hidden_store import HiddenStore
 from training.elastic.rendezvous.key import new_key
 from training.elastic.rendezvous.server import way_to
 from training.elastic.request import Request
 from training.elastic.stdout_relay import Relay
+from training.elastic.system import address_towards, interface_of
 
 STORE_SECONDS = 60  # for an answer of the store
 MONITOR_SECONDS = 0.1
@@ -60,7 +62,7 @@ def supervise(run: Run, command: Sequence[str], args: argparse.Namespace, reques
         address = _own_address(args.store) if args.store else LOOPBACK
         client, port, key = _store(args.store, key)
         nproc = args.nproc or torch.cuda.device_count() or 1
-        settle_environment(address, nproc * (args.nnodes.most if address == LOOPBACK else 1))
+        set_rank_environment(address, nproc * (args.nnodes.most if address == LOOPBACK else 1))
 
         folder = own_folder(run.out / "logs")
         _log_torch_to(folder / "agent.log")
@@ -113,11 +115,13 @@ def _as_launch_errors(store: Endpoint | str, least: int) -> Iterator[None]:
     """Turn what can go wrong between the nodes, or with the run's folder, into one line each."""
     try:
         yield
+    except StoreUnreachableError as error:
+        raise LaunchExitError(EXIT_FAILED, str(error)) from error
     except RendezvousConnectionError as error:
         raise LaunchExitError(EXIT_FAILED, f"the rendezvous store at {store} is lost") from error
     except RendezvousTimeoutError as error:
         raise LaunchExitError(
-            EXIT_FAILED, f"fewer than {least} nodes came to {store} within {JOIN_SECONDS} s"
+            EXIT_FAILED, f"fewer than {least} nodes joined at {store} within {JOIN_SECONDS} s"
         ) from error
     except RendezvousError as error:
         raise LaunchExitError(EXIT_FAILED, f"the rendezvous at {store} failed: {error}") from error
@@ -129,11 +133,27 @@ def _own_address(store: Endpoint) -> str:
     try:
         return address_towards(store.host)
     except OSError as error:
-        raise LaunchExitError(EXIT_FAILED, f"no way to the store {store}: {error.strerror}") from error
+        raise LaunchExitError(EXIT_FAILED, f"cannot reach the store {store}: {error.strerror}") from error
 
 
 def _log_torch_to(file: Path) -> None:
-    """The agent's own warnings go beside the ranks' logs: what a person has to know, `say` says."""
+    """The agent's own warnings go to a file next to the ranks' logs; `say` prints what people have to know."""
     logger = logging.getLogger("torch.distributed.elastic")
     logger.addHandler(logging.FileHandler(file))
     logger.propagate = False
+
+
+def threads_per_rank(ranks: int) -> int:
+    """Cores of this process's share of the computer over its ranks, at least 1."""
+    return max(1, len(os.sched_getaffinity(0)) // ranks)
+
+
+def set_rank_environment(address: str, ranks_on_this_computer: int) -> None:
+    """Set what the ranks inherit; whatever the person set already stays.
+
+    gloo otherwise binds to what the host name resolves to, which on many systems is 127.0.1.1, unreachable for the
+    peers.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(ranks_on_this_computer)))
+    if (card := interface_of(address)) is not None:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", card)

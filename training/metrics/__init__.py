@@ -1,1 +1,1 @@
-"""What a run reports: events, files, figures."""
+"""What a run reports: events, files and figures."""

@@ -1,4 +1,4 @@
-"""Watches the loss without making the host wait for the device."""
+"""Detects losses that are not finite or jump, without making the host wait for the device."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 from training.config.run import Health
 
 WINDOW = 20  # reports
-LEAST = 5  # reports before a jump can be told from the noise
+LEAST = 5  # reports before a jump is distinguished from noise
 
 
 class TrainingDivergedError(Exception):
-    """The run went wrong and must not go on; the message says since when and what to do. All ranks raise it at the same
-    step: they judge the same sums."""
+    """The loss diverged; the message says since when and what to do. All ranks raise it at the same step, since they
+    check the same sums."""
 
 
 class Losses:

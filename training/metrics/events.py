@@ -1,4 +1,4 @@
-"""What a run tells while it runs: nothing, lines for people, or one JSON object a line for programs."""
+"""Reports of a run while it runs: lines for people, or one JSON object a line for programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from training.metrics.result import Result
 
-STRAGGLING = 1.3  # a slowest rank above this is told to people; all are in metrics.jsonl
+STRAGGLING = 1.3  # lines for people show a straggler above this; metrics.jsonl has all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Start:
 
 
 class Report:
-    """Tells nothing; every method may be overridden."""
+    """Reports nothing; every method may be overridden."""
 
     def start(self, start: Start) -> None: ...
     def step(self, step: Step) -> None: ...
@@ -90,7 +90,7 @@ class Lines(Report):
 
     def result(self, result: Result) -> None:
         if not result.finished:
-            say(f"stopped at step {result.steps}; the checkpoint is saved, the same command goes on from there")
+            say(f"stopped at step {result.steps}; the checkpoint is saved: run the same command to resume")
             return
         accuracy = "" if result.accuracy is None else f"accuracy {result.accuracy:.2%}  "
         say(f"{accuracy}{result.steps} steps in {result.seconds:.1f} s  {result.samples_per_second:,.0f} samples/s")
@@ -123,6 +123,6 @@ def event(name: str, values: dict[str, Any]) -> None:
 
 
 def say(line: str) -> None:
-    """One write a line: the checkpoint thread speaks too."""
+    """One write a line: the checkpoint thread reports too."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""MFU: the share of the device's peak that the model's own arithmetic makes use of (Chowdhery et al. 2022)."""
+"""MFU: the model's own arithmetic as a share of the device's peak (Chowdhery et al. 2022)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from training.data import DataSet
 from training.data.transforms.draw import Draw
 from training.optim.loss import cross_entropy
 
-NODE = Path("/etc/gpufleet/node.json")  # what the node was told about itself
+NODE = Path("/etc/gpufleet/node.json")  # facts about the node, written by gpu_node.yml
 
 
 def of_sample(model: nn.Module, data: DataSet, seed: int) -> float:

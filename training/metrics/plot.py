@@ -1,4 +1,4 @@
-"""A run as one picture: its loss and its accuracy over the steps."""
+"""Draws the loss and the accuracy of a run over its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a few steps do, on request: a trace by torch's profiler, and ranges for Nsight Systems."""
+"""A trace of a few steps by torch's profiler, and ranges for Nsight Systems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from training.config.run import Trace
 
 class Tracer:
     """Records the steps that the job asks for, on every rank, into `<out>/trace/rank-<n>.json` (Chrome's trace format:
-    open it in Perfetto). With nothing asked for a step costs nothing."""
+    open it in Perfetto). Without a trace a step costs nothing."""
 
     def __init__(self, config: Trace, out: Path, rank: int) -> None:
         self._config, self._file = config, out / "trace" / f"rank-{rank}.json"

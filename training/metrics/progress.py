@@ -1,4 +1,4 @@
-"""How far a run really got, kept where a kill -9 cannot take it: for truthful lost steps, restarts and seconds."""
+"""Records how far a run got, so that a kill -9 does not lose it: for lost steps, restarts and seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tracker:
     """Keeps the progress of a run in `<out>/progress/`, one record a node, rewritten after every step.
 
     A write costs microseconds (the page cache holds it) and outlives the process. After a start the furthest record
-    that any node has is the truth, so a lost node does not take the count with it.
+    of any node counts, so a lost node does not lose the count.
     """
 
     def __init__(self, out: Path, ranks: Ranks, step: int, *, again: bool) -> None:

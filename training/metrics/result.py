@@ -1,4 +1,4 @@
-"""What a run came to: `<out>/result.json`, and the marker of an interrupted one."""
+"""The result of a run, `<out>/result.json`, and the marker of an interrupted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank 0's files of a run: metrics.jsonl, TensorBoard events, result.json; and the report to whoever watches."""
+"""Rank 0's files of a run: metrics.jsonl, TensorBoard events and result.json."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def rows_until(path: Path, done: int) -> list[dict[str, Any]]:
 
 
 def board(folder: Path, done: int) -> Board:
-    """TensorBoard's events, imported only when wanted: that takes a quarter of a second."""
+    """TensorBoard's events, imported only when they are written: the import takes a quarter of a second."""
     from training.metrics.tensorboard import Board
 
     return Board(folder, done)

@@ -1,4 +1,4 @@
-"""How long this rank's own forward passes take: what a slow node shows before it makes every other one wait."""
+"""The time of the forward passes of each rank, which shows a slow one before the others wait for it."""
 
 from __future__ import annotations
 

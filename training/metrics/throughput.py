@@ -1,4 +1,4 @@
-"""Samples a second while training; pauses (evaluation) do not count."""
+"""Samples a second while training; pauses for evaluation do not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m training watch RUN`: a run on the terminal, live, from the files that it writes."""
+"""`python -m training watch RUN`: follows a run on the terminal, from the files that it writes."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Encoder(nn.Module):
 
 
 class Pooler(nn.Module):
-    """What stands for the text: its first token, or the mean of its tokens."""
+    """Pools a text: its first token, or the mean of its tokens."""
 
     def __init__(self, width: int, pooling: str) -> None:
         super().__init__()

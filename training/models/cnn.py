@@ -56,7 +56,7 @@ def build(config: Config, data: ImageSet) -> Cnn:
 
 
 def convolution(inputs: int, outputs: int, norm: str, *, size: int = 3, stride: int = 1) -> list[nn.Module]:
-    """Convolution, BatchNorm where asked for, ReLU."""
+    """Convolution, BatchNorm where norm is "batch", ReLU."""
     batch = norm == "batch"
     layer = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=not batch)
     return [layer, *([nn.BatchNorm2d(outputs)] if batch else []), nn.ReLU(inplace=True)]

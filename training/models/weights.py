@@ -1,4 +1,4 @@
-"""Weights from a file, and layers that stay as they are."""
+"""Pretrained weights from a file, and layers that are frozen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from training.config.model import Model
 HEADS = ("fc.", "classifier.")  # the last layers of the models: as many outputs as the data has classes
 PLACES = "bert.embeddings.position_embeddings.weight"
 UNUSED = ("cls.", "embeddings.position_ids")  # of BERT's pre-training, and a constant of older files
-# What torch's reader raises for files that are cut short, or that somebody has made up.
+# What torch's reader raises for files that are truncated or forged.
 BROKEN = (OSError, RuntimeError, UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError)
 SHOWN = 3  # names of a list in a message
 
@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Tensor]:
                 return load_file(path)
             tensors = torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise refusal("model.weights", f"{path} is not there") from error
+        raise refusal("model.weights", f"{path} does not exist") from error
     except (*BROKEN, SafetensorError) as error:
         why = next(iter(str(error).splitlines()), type(error).__name__)
         raise refusal("model.weights", f"{path} holds no weights that can be read: {why}") from error

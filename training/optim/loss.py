@@ -1,4 +1,4 @@
-"""What training makes small, and the share of right answers; a sample counts once, however many tokens it has."""
+"""The training loss and the number of correct answers; a sample counts once, however many tokens it has."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def cross_entropy(outputs: Tensor, targets: Tensor, smoothing: float = 0.0) -> T
 
 
 def right(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Number of samples answered rightly; a sample of tokens counts by the share of them that was foretold."""
+    """Number of correct samples; a sample of tokens counts by the share of them that was predicted."""
     hits = outputs.argmax(-1) == targets
     return hits.sum() if hits.ndim == 1 else hits.float().mean(1).sum()

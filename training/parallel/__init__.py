@@ -34,7 +34,7 @@ def parallel(
     clip_norm: float,
     start_seconds: int,
 ) -> Parallel:
-    """The way the job asks for; raises JobError where these ranks cannot share its batch.
+    """How the ranks share a step, as the job says; raises JobError where they cannot share its batch.
 
     steps: of the whole run. clip_norm: of the optimizer. start_seconds: how long ranks wait for each other at first.
     """

@@ -1,4 +1,4 @@
-"""How ranks share a step: which shares of it a rank holds, and how the gradients become everybody's."""
+"""How ranks share a step: which shares of a batch a rank has, and how gradients are reduced."""
 
 from __future__ import annotations
 

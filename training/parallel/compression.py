@@ -1,4 +1,4 @@
-"""Gradients that travel in fewer bytes: half the bits a number, or as thin matrices (PowerSGD)."""
+"""Gradients sent in fewer bytes: in half precision, or as thin matrices (PowerSGD)."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ class PowerSgd(Flat):
 
 
 def matrix(tensor: Tensor) -> Tensor:
-    """A view of a parameter's gradient with its first dimension for rows; the columns stand as they lie in memory."""
+    """A view of a parameter's gradient with its first dimension for rows; the columns are in memory order."""
     lying = tensor if tensor.is_contiguous() else tensor.permute(0, 2, 3, 1)  # channels last
     return lying.view(len(tensor), -1)

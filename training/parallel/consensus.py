@@ -1,4 +1,4 @@
-"""What the ranks agree on in the middle of a run, at steps that all of them know without asking."""
+"""Votes of all ranks on stopping and saving, at steps that every rank knows in advance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Agreement:
     """Stopping and saving, put to the vote about every VOTE_SECONDS.
 
     Each vote also settles when the next one is: after the fewest steps that any rank expects to do in that time. So
-    stopping costs the same however short a step is. A rank alone has nobody to ask and decides at every step. Where a
+    stopping costs the same however short a step is. A single rank decides at every step. Where a
     step is short, a vote has the next one too to travel in.
 
     stride: only multiples of it are steps to stop or save at.

@@ -1,4 +1,4 @@
-"""Parameters, gradients and optimizer state cut over the ranks, by torch's fully_shard."""
+"""Parameters, gradients and optimizer state sharded over the ranks, by torch's fully_shard."""
 
 from __future__ import annotations
 

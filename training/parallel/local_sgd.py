@@ -1,4 +1,4 @@
-"""Steps of each rank on its own, with an average every so often: for links that are too slow for every step."""
+"""Local SGD: each rank steps on its own and weights are averaged every few steps, for slow links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sum over the ranks in rank order: the same bits on every rank, in every run, however the numbers are cut."""
+"""A sum over the ranks in rank order: the same bits on every rank, in every run, however the numbers are split."""
 
 from __future__ import annotations
 

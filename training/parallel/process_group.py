@@ -1,4 +1,4 @@
-"""This process among its peers: who it is, and the few things all ranks agree on."""
+"""The process group: rank, world size, device, and the collectives that all ranks call."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class Ranks:
 
     def vote(self, *values: int) -> Vote:
         """Starts an agreement (maximum over the ranks) that travels while this rank goes on."""
-        if self.control is None:  # asked at every step: a tensor would cost more than all else here
+        if self.control is None:  # called at every step: a tensor would cost more than all else here
             return Vote([*values])
         own = torch.tensor(values)
         return Vote(own, dist.all_reduce(own, dist.ReduceOp.MAX, group=self.control, async_op=True))
 
     def rows(self, values: Tensor) -> Rows:
         """Starts to give every rank the numbers of all, while this rank goes on; values: [numbers], on the device.
-        Sums are left to whoever reads them: where ranks are as many as cores, gloo's take more from the steps."""
+        The reader adds them up: where ranks are as many as cores, gloo's take more from the steps."""
         if self.control is None:
             return Rows(values[None], None)
         rows = values.new_empty(self.world, len(values))

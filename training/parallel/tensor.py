@@ -1,4 +1,4 @@
-"""Layers cut over neighbouring ranks, by torch's tensor parallel styles."""
+"""Layers split over neighbouring ranks, by torch's tensor parallel styles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search file: TOML with `job`, `trials`, `out` and a table of what is varied."""
+"""The search file: TOML with `job`, `trials`, `out` and the `space` of what is varied."""
 
 from __future__ import annotations
 

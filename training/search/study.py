@@ -1,4 +1,4 @@
-"""The study: an SQLite file that any number of workers share, and a worker's trials."""
+"""The Optuna study, an SQLite file that any number of workers share, and the trials of a worker."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ CONFLICTS = {
     "steps left out under PowerSGD": (
         "lr = 0.1",
         "lr = 0.1\n[parallel]\ncompress = 'powersgd'\n[precision]\ncompute = 'fp16'",
-        "job.toml:13 precision.compute: fp16 leaves steps out",
+        "job.toml:13 precision.compute: fp16 skips steps that overflow",
     ),
     "steps left out by a rank alone": (
         "lr = 0.1",
         "lr = 0.1\n[parallel]\nkind = 'localsgd'\n[precision]\ncompute = 'fp16'",
-        "job.toml:13 precision.compute: fp16 leaves steps out, which each rank of localsgd",
+        "job.toml:13 precision.compute: fp16 skips steps that overflow, which each rank of localsgd",
     ),
     "losses scaled on a cut model": (
         "lr = 0.1",

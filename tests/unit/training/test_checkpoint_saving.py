@@ -19,10 +19,9 @@ from torch.amp.grad_scaler import GradScaler
 from training.checkpoint.interval import FIRST_SECONDS
 from training.checkpoint.manager import PATIENCE_SECONDS, Checkpoints, unsound
 from training.checkpoint.manifest import read
-from training.checkpoint.snapshot import Snapshot
+from training.checkpoint.snapshot import Snapshot, Writer
 from training.checkpoint.state import State
 from training.checkpoint.store import Store
-from training.checkpoint.writer import Writer
 from training.config.job import Job
 from training.parallel import Parallel, Ranks, connect
 from training.parallel.process_group import Vote
@@ -143,7 +142,7 @@ def test_the_clock_waits_for_the_save_that_is_being_written(small: Callable[...,
         until(saving.overdue)
         saving.finish()
 
-    assert told == ["no save of step 2, nor any while that of step 1 is still being written", "durable 1"]
+    assert told == ["step 2 is not saved, nor any later one, while the save of step 1 is being written", "durable 1"]
 
 
 def test_the_loop_waits_for_a_slow_save_once_and_says_so_once(
@@ -161,7 +160,11 @@ def test_the_loop_waits_for_a_slow_save_once_and_says_so_once(
         saving.finish()
 
     assert waited == [PATIENCE_SECONDS, 0.0, 0.0]
-    assert told == ["durable 1", "no save of step 2, nor any while that of step 1 is still being written", "durable 5"]
+    assert told == [
+        "durable 1",
+        "step 2 is not saved, nor any later one, while the save of step 1 is being written",
+        "durable 5",
+    ]
 
 
 def test_a_clock_that_another_rank_held_up_asks_again_at_once(

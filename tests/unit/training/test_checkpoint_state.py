@@ -8,9 +8,8 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from training.checkpoint.digest import digest
-from training.checkpoint.snapshot import Snapshot
+from training.checkpoint.snapshot import Snapshot, Writer
 from training.checkpoint.state import State
-from training.checkpoint.writer import Writer
 
 
 def trained(steps: int, optimizer: str = "AdamW") -> State:

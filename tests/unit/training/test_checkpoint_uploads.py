@@ -106,7 +106,7 @@ def test_a_stopped_run_leaves_in_time_and_its_copy_is_sent_by_the_next_start(
         stuck.ended.set()
 
     assert (result.steps, result.finished) == (4, False)
-    assert stuck.told == ["the copy of step 4 is not sent: the next start makes up for it"]
+    assert stuck.told == ["step 4 is not uploaded yet: the next start uploads it"]
     assert stuck.marked == [True]
     train(job, stop=After(0))
     assert Remote("s3://models", endpoint).steps() == [4]
@@ -127,7 +127,7 @@ def test_a_finished_run_that_is_asked_to_leave_does_not_wait_for_its_copy(
     stuck.ended.set()
 
     assert (result.steps, result.finished) == (4, True)
-    assert stuck.told == ["the copy of step 4 is not sent: the next start makes up for it"]
+    assert stuck.told == ["step 4 is not uploaded yet: the next start uploads it"]
 
 
 def slow_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[str]:

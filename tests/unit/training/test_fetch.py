@@ -51,4 +51,4 @@ def test_what_npm_says_is_told(npm: Callable[[str], None], capsys: pytest.Captur
 
     assert download.main(["fetch", "spam"]) == 1
 
-    assert "npm error network unreachable; see that it reaches its registry" in capsys.readouterr().err
+    assert "npm error network unreachable; check that npm reaches its registry" in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_names_that_do_not_fit_are_listed(small: Callable[..., Job], tmp_path: P
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("none.pt", None, "none.pt is not there"),
+        ("none.pt", None, "none.pt does not exist"),
         ("text.pt", b"no weights", "text.pt holds no weights that can be read"),
         ("text.safetensors", b"no weights", "text.safetensors holds no weights that can be read"),
     ],

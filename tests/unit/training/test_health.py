@@ -13,6 +13,7 @@ import torch
 from training.config.job import Job, JobError
 from training.config.run import Health
 from training.elastic.heartbeat import BEAT_FILE, Heartbeat, silent_seconds
+from training.elastic.system import SystemClock
 from training.loop import train
 from training.metrics.divergence import Losses, TrainingDivergedError
 
@@ -66,6 +67,15 @@ def test_a_run_that_diverges_ends_and_leaves_no_checkpoint_without_numbers(small
     assert max(steps, default=0) < 6
 
 
+class SetClock(SystemClock):
+    """A monotonic clock that the test sets."""
+
+    seconds = 1.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
 @pytest.fixture
 def beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "rank-0.beat"
@@ -100,12 +110,13 @@ def test_a_node_whose_time_is_put_right_has_no_silent_rank(beats: Path, monkeypa
 def test_a_step_may_be_short_and_yet_the_file_is_touched_no_more_than_twice_a_second(
     beats: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    heart, begin = Heartbeat(), time.monotonic()
+    clock = SetClock()
+    heart = Heartbeat(clock)
     touched: list[float] = []
-    monkeypatch.setattr(os, "utime", lambda _, times: touched.append(times[1] - begin))
+    monkeypatch.setattr(os, "utime", lambda _, times: touched.append(times[1] - 1))
 
     for step in range(1000):  # of 10 ms each
-        monkeypatch.setattr(time, "monotonic", lambda step=step: begin + step / 100)
+        clock.seconds = 1 + step / 100
         heart.beat()
 
     assert touched == pytest.approx([n / 2 for n in range(20)], abs=0.02)

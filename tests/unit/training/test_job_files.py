@@ -52,7 +52,7 @@ def test_a_set_key_replaces_the_one_it_excludes(tmp_path: Path):
     ("assignment", "told"),
     [
         ("optimizer.lr", "--set optimizer.lr: write key=value"),
-        ("steps.x=1", "--set steps.x: is no table"),
+        ("steps.x=1", "--set steps.x: is not a table"),
         ("optimizer.lr=-1", "--set optimizer.lr: must be greater than 0"),
         ("optimizer.rate=1", "--set optimizer.rate: unknown key 'rate'"),
         ("optimizer={kind='adamw', lr='x'}", "--set optimizer.lr: must be a number, is 'x'"),

@@ -12,8 +12,8 @@ from training.config.job import JobError, load
 
 # what replaces what in GOOD, and what is told
 MISTAKES = {
-    "no TOML": ("lr = 0.1", "lr = ", "job.toml:9 is no TOML: Invalid value"),
-    "a key twice": ("lr = 0.1", "lr = 0.1\nlr = 0.2", "job.toml:10 is no TOML: Cannot overwrite a value"),
+    "no TOML": ("lr = 0.1", "lr = ", "job.toml:9 is not TOML: Invalid value"),
+    "a key twice": ("lr = 0.1", "lr = 0.1\nlr = 0.2", "job.toml:10 is not TOML: Cannot overwrite a value"),
     "unknown top key": (
         "steps = 20",
         "stesp = 20\nsteps = 20",

@@ -99,7 +99,7 @@ def test_a_broken_connection_stops_an_attached_job_with_a_checkpoint(launch: Lau
     code, said = job.end()
 
     assert code == 75
-    assert f"stopped by the end of standard input; the next launch goes on at step {job.checkpoints()[-1]}" in said
+    assert f"stopped by the end of standard input; the next launch resumes at step {job.checkpoints()[-1]}" in said
 
 
 def test_a_person_stops_a_job_with_a_file(launch: Launchers) -> None:
@@ -200,7 +200,7 @@ def test_a_job_that_does_not_move_ends_after_3_rounds_and_names_the_rank_that_fa
     code, said = launch("--nproc", "2", program=RAISES).end()
 
     assert code == 1
-    assert said.count("starting again") == 2
+    assert said.count("restarting") == 2
     assert "no new step in 3 rounds: rank 1 ended with exit code 1: ValueError: no such layer" in said
     assert "raise ValueError" in said  # the last lines of its error
 
@@ -210,8 +210,8 @@ def test_a_rank_that_does_nothing_tells_where_it_stands_and_is_started_again(lau
 
     log = next((launch.folder / "out" / "logs").rglob("round-0/rank-0.log")).read_text()
     assert code == 0
-    assert "rank 0 did nothing for" in said
-    assert "rank 0 was killed by SIGKILL; starting again" in said
+    assert "rank 0 showed no sign of life for" in said
+    assert "rank 0 was killed by SIGKILL; restarting" in said
     assert "(most recent call first)" in log
     assert "in main" in log
 

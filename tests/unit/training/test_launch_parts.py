@@ -12,9 +12,11 @@ from torch.distributed.elastic.multiprocessing import ProcessFailure
 
 from training.elastic.exit_codes import say
 from training.elastic.failures import Logs, error_file, first_failure, own_folder
-from training.elastic.node import Endpoint, Nodes, address_towards, interface_of, settle_environment
 from training.elastic.progress import Progress, newest_step
+from training.elastic.rendezvous.endpoint import Endpoint, Nodes
 from training.elastic.stdout_relay import Relay
+from training.elastic.supervise import set_rank_environment
+from training.elastic.system import address_towards, interface_of
 from training.elastic.worker import ERROR_FILE, note_error
 
 
@@ -173,7 +175,7 @@ def test_the_nodes_of_a_store_on_loopback_meet_on_loopback() -> None:
 
 def test_what_a_person_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "5", "GLOO_SOCKET_IFNAME": "eth9"})
-    settle_environment("127.0.0.1", 2)
+    set_rank_environment("127.0.0.1", 2)
 
     assert os.environ == {"OMP_NUM_THREADS": "5", "GLOO_SOCKET_IFNAME": "eth9"}
 
@@ -181,6 +183,6 @@ def test_what_a_person_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ranks_share_the_cores_of_their_computer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    settle_environment("127.0.0.1", 3)
+    set_rank_environment("127.0.0.1", 3)
 
     assert os.environ == {"OMP_NUM_THREADS": "2", "GLOO_SOCKET_IFNAME": "lo"}

@@ -44,8 +44,8 @@ def test_a_job_that_lost_a_rank_and_was_stopped_has_the_weights_of_one_that_went
     stopped_at = job.checkpoints()[-1]
 
     assert code == 75
-    assert "was killed by SIGKILL; starting again at step" in said
-    assert f"stopped by SIGTERM; the next launch goes on at step {stopped_at}" in said
+    assert "was killed by SIGKILL; restarting from step" in said
+    assert f"stopped by SIGTERM; the next launch resumes at step {stopped_at}" in said
 
     job = launch(steps=STEPS, OMP_NUM_THREADS="1")
     assert job.end() == (0, "")

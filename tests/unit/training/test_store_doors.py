@@ -23,11 +23,11 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
     _RendezvousState,
 )
 
-from training.elastic.exit_codes import LaunchExitError
-from training.elastic.node import Endpoint
 from training.elastic.rendezvous import handshake
 from training.elastic.rendezvous.backend import SealedState, from_json, to_json
 from training.elastic.rendezvous.door import WAITING, Door, same_login
+from training.elastic.rendezvous.endpoint import Endpoint
+from training.elastic.rendezvous.errors import StoreUnreachableError
 from training.elastic.rendezvous.hidden_store import BEHIND, HiddenStore
 from training.elastic.rendezvous.key import new_key
 from training.elastic.rendezvous.server import guarded, way_to
@@ -65,9 +65,9 @@ def test_a_launcher_with_the_key_reaches_the_store(hidden: HiddenStore, gate: Do
 
 
 def test_a_launcher_with_another_key_is_one_line(gate: Door) -> None:
-    with pytest.raises(LaunchExitError) as end:
+    with pytest.raises(StoreUnreachableError) as end:
         way_to(Endpoint("127.0.0.1", gate.port), new_key().encode())
-    assert end.value.message == f"the rendezvous store at 127.0.0.1:{gate.port} has another key than this launcher"
+    assert str(end.value) == f"the rendezvous store at 127.0.0.1:{gate.port} has another key than this launcher"
 
 
 def test_a_proof_is_worth_nothing_elsewhere() -> None:
@@ -93,9 +93,9 @@ def test_a_false_store_is_found_out() -> None:
         raise OSError
 
     false = Door(socket.create_server(("127.0.0.1", 0)), echo, nowhere)
-    with pytest.raises(LaunchExitError) as end:
+    with pytest.raises(StoreUnreachableError) as end:
         way_to(Endpoint("127.0.0.1", false.port), KEY)
-    assert "has another key" in end.value.message
+    assert "has another key" in str(end.value)
     false.close()
 
 

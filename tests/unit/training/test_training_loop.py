@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from trained import After, CrashAt, CrashError, losses, metrics
 
 from training.checkpoint.digest import of_folder
-from training.checkpoint.writer import Writer
+from training.checkpoint.snapshot import Writer
 from training.config.job import Job, JobError
 from training.loop import train
 from training.metrics.events import Report, Step
@@ -125,7 +125,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(small: Callabl
 
     result = train(job, report=notes)
 
-    assert notes.texts == ["checkpoint step-00000009 passed over: rank-0.safetensors is not what was written"]
+    assert notes.texts == ["checkpoint step-00000009 skipped: rank-0.safetensors is not what was written"]
     assert (result.restarts, result.lost_steps) == (1, 3)
     assert result.digest == train(small(out="straight")).digest
 
@@ -154,7 +154,7 @@ def test_a_run_cannot_end_before_its_newest_checkpoint(small: Callable[..., Job]
     job = small()
     first = train(job)
 
-    told = rf"{key}: .* lies before the newest checkpoint, step 12, in .*run; set {key} higher, or another out"
+    told = rf"{key}: .* is before the newest checkpoint, step 12, in .*run; set {key} higher, or another out"
     with pytest.raises(JobError, match=told):
         train(small(shorter))
 

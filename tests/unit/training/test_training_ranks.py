@@ -187,7 +187,7 @@ def test_a_save_that_is_due_while_the_one_before_is_being_written_is_passed_over
 
     told, saved = ranks(2, on_slow_disk, job, SlowDisk(9, 0, monkeypatch))[0]
 
-    assert told[0] == "no save of step 4, nor any while that of step 2 is still being written"
+    assert told[0] == "step 4 is not saved, nor any later one, while the save of step 2 is being written"
     assert (saved[0], saved[-1]) == (2, 12)
     assert not {4, 6, 8} & {*saved}
 

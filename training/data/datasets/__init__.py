@@ -1,1 +1,1 @@
-"""The data sets, one file each."""
+"""The data sets, one module each, with `load(config, seed)`."""

@@ -47,7 +47,7 @@ def load(config: Packed, seed: int) -> ImageSet | TextSet:
 
 
 def of_text(about: dict[str, Any], length: int, parts: Iterable[TextSource]) -> TextSet:
-    """The set of a training and a held-out part; which tokenizer made it, older folders do not tell."""
+    """The set of a training and a held-out part; older folders do not name the tokenizer."""
     train, held_out = parts
     fields = {"vocabulary": about["vocabulary"], "classes": about["classes"], "tokenizer": about.get("tokenizer")}
     return TextSet(train=train, held_out=held_out, length=length, **fields)
@@ -71,7 +71,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 
 def mapped(folder: Path, name: str, sizes: dict[str, int]) -> np.ndarray:
-    """An array, its pages private: nobody can write the file."""
+    """An array whose pages are private: the file cannot be changed."""
     path = folder / name
     if not path.is_file():
         raise DataError(f"{path} is missing; pack the set again")

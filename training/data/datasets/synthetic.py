@@ -1,4 +1,4 @@
-"""Made-up images that can be learned: each class has a coarse pattern, each image is one of them under noise."""
+"""Synthetic images that can be learned: a coarse pattern for each class, under noise."""
 
 from __future__ import annotations
 

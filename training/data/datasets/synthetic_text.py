@@ -1,4 +1,4 @@
-"""Made-up tokens that can be learned: documents in which a class's tokens are frequent, or a chain of tokens."""
+"""Synthetic tokens that can be learned: documents in which the tokens of a class are frequent, or a chain of tokens."""
 
 from __future__ import annotations
 

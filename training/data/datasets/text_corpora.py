@@ -1,4 +1,4 @@
-"""Running text of the named sets: the State of the Union addresses by year, and Moby Dick."""
+"""Running text of the downloaded sets: the State of the Union addresses by year, and Moby Dick."""
 
 from __future__ import annotations
 

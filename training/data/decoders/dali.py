@@ -26,7 +26,7 @@ from training.data.images import DataError
 
 
 class Cut(NamedTuple):
-    """An image file's bytes, and the part of its picture that is wanted: first row and column, height and width."""
+    """An image file's bytes, and the part of its picture to decode: first row and column, height and width."""
 
     file: npt.NDArray[np.uint8]
     start: npt.NDArray[np.int32]
@@ -45,7 +45,7 @@ def require() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DaliFiles(Files):
-    """Image files that are decoded and resized a batch at a time, on the device the batch is wanted on."""
+    """Image files that are decoded and resized a batch at a time, on the device of the batch."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
@@ -56,7 +56,7 @@ class DaliFiles(Files):
         try:
             cuts = [*self.pool.map(cut, [self.paths[place] for place in places], crops)]
             return decoded(cuts, self.side, self.device), places
-        except UNREADABLE:  # which file it was is not told: one at a time, it shows
+        except UNREADABLE:  # DALI does not name the file: decode one at a time
             read = [
                 self.readable(place, partial(self.alone, crop=crop)) for place, crop in zip(places, crops, strict=True)
             ]
@@ -67,7 +67,7 @@ class DaliFiles(Files):
 
 
 def cut(path: Path, crop: Crop) -> Cut:
-    """What is wanted of a file; its size is read from its header."""
+    """The part of a file to decode; its size is read from its header."""
     content = path.read_bytes()
     with Image.open(BytesIO(content)) as image:
         width, height = image.size

@@ -43,8 +43,8 @@ class Passed:
         failure = f"{path} cannot be read ({str(why).splitlines()[0]})"
         if len(self.paths) > self.limit:
             count = f"{len(self.paths)} unreadable images, data.unreadable allows {self.limit}"
-            raise DataError(f"{failure}: {count}; mend or remove it, or set data.unreadable higher")
-        print(f"{failure}: passed over, {len(self.paths)} of at most {self.limit}", file=sys.stderr, flush=True)
+            raise DataError(f"{failure}: {count}; repair or remove it, or set data.unreadable higher")
+        print(f"{failure}: skipped, {len(self.paths)} of at most {self.limit}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, kw_only=True)

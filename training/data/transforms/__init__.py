@@ -1,1 +1,1 @@
-"""Random changes of training images."""
+"""Random augmentation of training images."""

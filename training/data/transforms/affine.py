@@ -10,10 +10,10 @@ from torch.nn import functional
 
 
 def mapped(images: Tensor, matrices: Tensor, moves: Tensor) -> Tensor:
-    """Each image seen through its own map of the plane -1 to 1: turns [images, 2, 2], then moves [images, 2]."""
+    """Each image sampled through its own map of the plane -1 to 1: matrices [images, 2, 2], then moves [images, 2]."""
     height, width = images.shape[2:]
     matrices, moves = matrices.to(images.device), moves.to(images.device)
-    # all x of an image, then all its y: sampling from such a grid takes half of what it takes where they take turns
+    # all x of an image, then all its y: sampling from such a grid takes half the time of one where they alternate
     still = plane(height, width, images.device).expand(len(images), -1, -1)
     places = torch.baddbmm(moves[:, :, None], matrices, still).unflatten(2, (height, width))
     return functional.grid_sample(images.float(), places.permute(0, 2, 3, 1), align_corners=False)

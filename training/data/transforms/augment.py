@@ -1,4 +1,4 @@
-"""Random changes of training images, a batch at a time; each image's is a function of (seed, step, index) alone."""
+"""Augmentation of training images, a batch at a time; each image changes as a function of (seed, step, index) alone."""
 
 from __future__ import annotations
 

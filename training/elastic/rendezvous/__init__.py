@@ -1,1 +1,1 @@
-"""The rendezvous store and who may use it."""
+"""The rendezvous store of a job, its key and its access control."""

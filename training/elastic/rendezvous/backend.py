@@ -1,9 +1,9 @@
-"""Where the launchers of a job agree on who takes part: torch's dynamic rendezvous, with a state that is never code.
+"""torch's dynamic rendezvous, by which launchers agree on who takes part, with a state that cannot contain code.
 
 torch keeps the state as a pickle in the store and unpickles whatever is there, once a second on every node
 (`_BackendRendezvousStateHolder.sync` in torch/distributed/elastic/rendezvous/dynamic_rendezvous.py, 2.13 to 2.15). Here
-it is JSON behind an HMAC-SHA256 of the run's name and the text, and what is not of that form, not of this key, or of an
-earlier round than was seen, is refused.
+it is JSON with an HMAC-SHA256 over the run's name and the text. A state of another form, of another key, or of an
+earlier round than was seen is refused.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SealedState(_BackendRendezvousStateHolder):
 
     def sync(self) -> bool | None:
         """Writes a changed state, or else reads it where a second has passed; whether it was written, None if there was
-        nothing to write. Where another node was faster its state stands, and this one's changes are lost."""
+        nothing to write. Where another node wrote first, its state is kept and this one's changes are lost."""
         written = None
         if self._dirty:
             sealed = self._sealed(self._state)

@@ -1,8 +1,8 @@
-"""A listening address in front of a store: who may not enter is let go before the store hears of it.
+"""Access control in front of a store: a listener that closes connections that may not enter, before the store sees
+them.
 
-torch's TCPStore takes every connection and believes what it says (PyTorch's SECURITY.md). So no process of another
-login reaches one: across the network stands a door that asks for the key, on this computer one that asks the kernel
-whose process it is.
+torch's TCPStore accepts every connection and trusts it (PyTorch's SECURITY.md). So no process of another user reaches
+one: on the network a door requires the key, on this computer a door checks with the kernel whose process connects.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MAPPED = "".join(f"{int.from_bytes(part, sys.byteorder):08X}" for part in (bytes
 
 
 class Door:
-    """Serves in a thread of its own until the process ends, or `close`.
+    """Forwards admitted connections, in a thread of its own, until the process ends or `close`.
 
-    admit: raises OSError or TimeoutError for a connection that must go. onward: opens the way on, given the first bytes
-    that the other end sent.
+    admit: raises OSError or TimeoutError for a connection that must be closed. onward: opens the connection to forward
+    to, given the first bytes that the other end sent.
     """
 
     def __init__(self, listener: socket.socket, admit: Admit, onward: Onward) -> None:
@@ -42,7 +42,7 @@ class Door:
         self._thread.start()
 
     def close(self) -> None:
-        """Lets everybody go."""
+        """Closes all connections."""
         self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join()
 
@@ -113,10 +113,10 @@ async def carry(source: socket.socket, sink: socket.socket) -> None:
 
 
 async def same_login(connection: socket.socket) -> None:
-    """Admits processes of this login on this computer alone; raises PermissionError.
+    """Admits only processes of this user on this computer; raises PermissionError.
 
     The kernel says whose a socket is: `/proc/net/tcp`, and `tcp6` for one of IPv6's type (proc_net_tcp(5)).
-    One that its process has closed already is nobody's: it has no inode, and root's number.
+    A socket that its process has closed has no inode, and uid 0.
     """
     ends = tuple(_in_table(address) for address in (connection.getpeername(), connection.getsockname()))
     for table, prefix in (("tcp", ""), ("tcp6", MAPPED)):
@@ -124,7 +124,7 @@ async def same_login(connection: socket.socket) -> None:
         for line in Path(f"/proc/self/net/{table}").read_text(encoding="ascii").splitlines():
             if (fields := line.split())[1:4] == row and int(fields[7]) == os.geteuid() and fields[9] != "0":
                 return
-    raise PermissionError("a process of another login")
+    raise PermissionError("a process of another user")
 
 
 def _in_table(address: tuple[str, int]) -> str:

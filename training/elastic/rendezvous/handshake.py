@@ -1,12 +1,12 @@
-"""How the two ends of a connection show each other that they have the store's key, without sending it.
+"""The handshake by which both ends of a connection prove that they have the store's key, without sending it.
 
     store:    gpufleet-store 1 NONCE
     launcher: NONCE PROOF
     store:    PROOF
 
-A proof is HMAC-SHA256 over the role and both nonces, so it is worth nothing on another connection or for the other role
-(RFC 2104; the scheme is that of ISO/IEC 9798-4, mutual authentication in three passes). Every line has one length: no
-end reads a byte more of a stranger. What follows is not encrypted.
+A proof is HMAC-SHA256 over the role and both nonces, so it is not valid on another connection or for the other role
+(RFC 2104; the scheme is that of ISO/IEC 9798-4, mutual authentication in three passes). Every line has a fixed length,
+so neither end reads more than that of an unknown peer. What follows is not encrypted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS = 5  # for a whole handshake
 
 
 class HandshakeError(OSError):
-    """The other end has not shown that it has the key."""
+    """The other end has not proven that it has the key."""
 
 
 async def admit(connection: socket.socket, key: bytes) -> None:

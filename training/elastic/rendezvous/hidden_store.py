@@ -1,9 +1,9 @@
-"""A TCPStore that takes connections from this process alone.
+"""A TCPStore that accepts connections from this process only.
 
-It listens on loopback, where every process of the computer could reach it, and cannot be told to ask who comes. So its
-listening socket takes signed segments alone (the MD5 signature option of TCP, RFC 2385; `TCP_MD5SIG_EXT` of
-linux/tcp.h, which asks for no privilege), and the key never leaves this process: the kernel drops whatever else
-arrives, and a connection that is never made tells nothing. The signatures guard who connects, not what is said.
+It listens on loopback, where every process of the computer could reach it, and cannot check who connects. So its socket
+accepts only signed segments (the MD5 signature option of TCP, RFC 2385; `TCP_MD5SIG_EXT` of linux/tcp.h, which needs no
+privilege), and the key never leaves this process: the kernel drops everything else. The signatures control who
+connects; they do not encrypt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEY_BYTES, ADDRESS_BYTES = 80, 128  # TCP_MD5SIG_MAXKEYLEN, and a sockaddr_stora
 
 
 class HiddenStore:
-    """The store, and the door to it for the processes of this login: 127.0.0.1:`port`. Raises OSError."""
+    """The store, and the door to it for the processes of this user: 127.0.0.1:`port`. Raises OSError."""
 
     def __init__(self) -> None:
         front, behind = _same_port()

@@ -1,7 +1,8 @@
-"""The key of a rendezvous store: whoever has it may join a job, so it is in no argument, no log, no file of others.
+"""The key of a rendezvous store. Who has it may join a job, so it is in no argument, no log and no file that others can
+read.
 
-Where it comes from, in this order: `--store-key FILE`, or `-` for the first line of standard input; the environment
-variable GPUFLEET_STORE_KEY, which only this login and root can read (proc_pid_environ(5)); else a file of this login.
+It is taken from, in this order: `--store-key FILE`, or `-` for the first line of standard input; the environment
+variable GPUFLEET_STORE_KEY, which only this user and root can read (proc_pid_environ(5)); else a file of this user.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from training.elastic.exit_codes import EXIT_BAD_JOB, LaunchExitError
+from training.elastic.rendezvous.errors import StoreKeyError
 from training.secret import MOST, KeyFileError, checked, key_in
 
 VARIABLE = "GPUFLEET_STORE_KEY"
@@ -18,7 +19,7 @@ STDIN = 0
 
 
 def store_key(source: str | None, *, make: bool) -> bytes:
-    """The key to serve a store with (`make`: a missing file is created) or to join one. Raises `LaunchExitError`."""
+    """The key to serve a store with (`make`: a missing file is created) or to join one. Raises StoreKeyError."""
     variable = os.environ.pop(VARIABLE, "")  # the ranks, which inherit the environment, have no use for it
     file = Path(source) if source else default_file()
     try:
@@ -31,13 +32,11 @@ def store_key(source: str | None, *, make: bool) -> bytes:
         return key_in(file)
     except FileNotFoundError as error:
         remedy = f"copy it from where the store runs, with `chmod 600`, or set --store-key or {VARIABLE}"
-        raise LaunchExitError(
-            EXIT_BAD_JOB, f"no key for the rendezvous store: {file} does not exist; {remedy}"
-        ) from error
+        raise StoreKeyError(f"no key for the rendezvous store: {file} does not exist; {remedy}") from error
     except KeyFileError as error:
-        raise LaunchExitError(EXIT_BAD_JOB, f"no key for the rendezvous store: {error}") from error
+        raise StoreKeyError(f"no key for the rendezvous store: {error}") from error
     except OSError as error:
-        raise LaunchExitError(EXIT_BAD_JOB, f"cannot use the store's key in {file}: {error.strerror}") from error
+        raise StoreKeyError(f"cannot use the store's key in {file}: {error.strerror}") from error
 
 
 def new_key() -> str:
@@ -46,13 +45,13 @@ def new_key() -> str:
 
 
 def default_file() -> Path:
-    """One key for all stores of a login; a home that nodes share brings it to all of them."""
+    """One key for all stores of a user; nodes that share a home folder share it."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gpufleet" / "store.key"
 
 
 def _make(file: Path) -> None:
-    """Makes the file unless it exists; nobody sees it half written."""
+    """Creates the file unless it exists, atomically."""
     if file.exists():
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,7 +68,7 @@ def _make(file: Path) -> None:
 
 
 def _first_line() -> bytes:
-    """Byte by byte: what comes after it belongs to whoever reads standard input next."""
+    """Read byte by byte: what follows is for the next reader of standard input."""
     line = b""
     while len(line) <= MOST and not line.endswith(b"\n") and (byte := os.read(STDIN, 1)):
         line += byte

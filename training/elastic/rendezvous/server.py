@@ -1,5 +1,5 @@
-"""The rendezvous store outside the job: the nodes of a job find each other there, and the loss of any node leaves it
-alone. It holds no training state, and takes connections from those alone who have its key."""
+"""The rendezvous store outside the job, where its nodes find each other; losing a node does not affect it. It holds no
+training state, and accepts only connections that have its key."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import time
 from functools import partial
 from types import FrameType
 
-from training.elastic.exit_codes import EXIT_BAD_JOB, EXIT_FAILED, LaunchExitError
-from training.elastic.node import Endpoint
 from training.elastic.rendezvous.door import Door, same_login
+from training.elastic.rendezvous.endpoint import Endpoint
+from training.elastic.rendezvous.errors import StoreAddressError, StoreUnreachableError
 from training.elastic.rendezvous.handshake import HandshakeError, admit, join
 from training.elastic.rendezvous.hidden_store import FRONT, HiddenStore
 from training.elastic.rendezvous.key import store_key
@@ -31,8 +31,8 @@ def guarded(store: HiddenStore, address: str, port: int, key: bytes) -> Door:
 
 
 def way_to(store: Endpoint, key: bytes) -> Door:
-    """A door on loopback to a store elsewhere, for the processes of this user. Raises `LaunchExitError` where the store
-    does not answer, or has another key."""
+    """A door on loopback to a store elsewhere, for the processes of this user. Raises StoreUnreachableError where the
+    store does not answer, or has another key."""
     asyncio.run(_answers(store, key))
 
     async def onward(first: bytes) -> socket.socket:
@@ -50,11 +50,11 @@ async def _answers(store: Endpoint, key: bytes) -> None:
             (await _dial(store, key)).close()
             return
         except HandshakeError as error:
-            raise LaunchExitError(EXIT_FAILED, f"the rendezvous store at {store} {error}") from error
+            raise StoreUnreachableError(f"the rendezvous store at {store} {error}") from error
         except (OSError, TimeoutError) as error:
             if time.monotonic() > until:
                 said = f"no rendezvous store answers at {store} (`python -m training store` serves one)"
-                raise LaunchExitError(EXIT_FAILED, said) from error
+                raise StoreUnreachableError(said) from error
         await asyncio.sleep(AGAIN_SECONDS)
 
 
@@ -76,14 +76,17 @@ async def _dial(store: Endpoint, key: bytes) -> socket.socket:
 
 
 def serve(address: str, port: int, key_source: str | None) -> int:
-    """Serve until standard input closes or SIGTERM comes; the first line printed is `{"address", "port"}`."""
+    """Serve until standard input closes or SIGTERM comes; the first line printed is `{"address", "port"}`.
+
+    Raises StoreKeyError, StoreAddressError.
+    """
     key = store_key(key_source, make=True)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every rank of the job takes two
     try:
         door = guarded(HiddenStore(), address, port, key)
     except OSError as error:
-        raise LaunchExitError(EXIT_BAD_JOB, f"cannot listen on {address}:{port}: {error.strerror}") from error
+        raise StoreAddressError(f"cannot listen on {address}:{port}: {error.strerror}") from error
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     print(json.dumps({"address": address, "port": door.port}), flush=True)
