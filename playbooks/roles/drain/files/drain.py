@@ -1,6 +1,6 @@
 """Run on a node as root: takes back its word that it is ready, asks what computes on its GPUs to stop, and waits.
 
-A module beside gpu_facts' `look`, which knows who is busy. SIGTERM is the notice that jobs of ours answer with a
+A module beside gpu_facts' `probe_gpus`, which knows who is busy. SIGTERM is the notice that jobs of ours answer with a
 checkpoint and exit code 75. Prints the processes that left; exits 1 with those that did not. Nobody is killed.
 """
 
@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import look
+import probe_gpus
 
 
 def take_back(file):
@@ -30,7 +30,7 @@ def main(file, seconds):
     """file: the node's word on its readiness. seconds: how long jobs have for it."""
     take_back(Path(file))
     asked, until = set(), time.monotonic() + seconds
-    while there := set(look.busy()):
+    while there := set(probe_gpus.busy()):
         for pid in there - asked:
             with suppress(ProcessLookupError):  # it left by itself
                 os.kill(pid, signal.SIGTERM)
