@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.architecture import PICTURE, edges, shown_edges
-from tools.structure_imports import tracked
+from tools.structure.architecture import PICTURE, edges, shown_edges
+from tools.structure.imports import tracked
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = tracked(REPOSITORY, "*.md")
@@ -74,4 +74,4 @@ def test_a_broken_link_and_a_missing_file_are_seen(tmp_path: Path) -> None:
 def test_the_picture_shows_the_imports_of_today() -> None:
     shown = shown_edges((REPOSITORY / PICTURE).read_text(encoding="utf-8"))
 
-    assert shown == edges(REPOSITORY), "run `python -m tools.architecture`"
+    assert shown == edges(REPOSITORY), "run `python -m tools.structure.architecture`"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.structure import PROOFS, RUNS, Proof, file_circles, folder_circles, full_folders, unseen_by_ruff
-from tools.structure_names import clouds_named, misnamed_exceptions, outside_uses, worn_words
-from tools.structure_walls import upward_imports, wall_breaches
+from tools.structure.__main__ import PROOFS, RUNS, Proof, file_circles, folder_circles, full_folders, unseen_by_ruff
+from tools.structure.names import clouds_named, misnamed_exceptions, outside_uses, worn_words
+from tools.structure.walls import upward_imports, wall_breaches
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.structure_imports import PACKAGES, nodes, package_files, tracked
+from tools.structure.imports import PACKAGES, nodes, package_files, tracked
 
 # Names that say nothing of the thing: a handover, a response and an argument were all called `told`.
 WORN = frozenset({"told", "asked", "wanted", "found", "made", "mine", "kept"})

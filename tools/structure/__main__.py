@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tools.structure_imports import PACKAGES, circles, file_graph, package_files, tracked
-from tools.structure_names import clouds_named, misnamed_exceptions, outside_uses, worn_words
-from tools.structure_runs import digest_changes, plan_changes, repeated_stages
-from tools.structure_walls import package_folders, upward_imports, wall_breaches
+from tools.structure.imports import PACKAGES, circles, file_graph, package_files, tracked
+from tools.structure.names import clouds_named, misnamed_exceptions, outside_uses, worn_words
+from tools.structure.runs import digest_changes, plan_changes, repeated_stages
+from tools.structure.walls import package_folders, upward_imports, wall_breaches
 
 MOST_LINES, MOST_FILES = 300, 15  # of a file; in a folder
 SHOWN = 20  # findings of a broken proof
@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.structure", description=__doc__)
     parser.add_argument("--against", metavar="REF", help="also compare plans and training digests with this commit")
     options = parser.parse_args(arguments)
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     proofs = [*PROOFS, *RUNS]
     if ref := options.against:
         proofs.append(Proof(f"plans that differ from those of {ref}", partial(plan_changes, ref=ref)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.structure_imports import Graph, file_graph, folder_graph, imports, package_files
+from tools.structure.imports import Graph, file_graph, folder_graph, imports, package_files
 
 # A file belongs to the longest path that it is below; an import may lead to its own layer or to a lower one.
 LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -128,5 +128,5 @@ def layer(path: str, layers: tuple[tuple[str, ...], ...]) -> int:
         if path == prefix or path.startswith(f"{prefix}/")
     ]
     if not fitting:
-        raise LookupError(f"{path} has no layer: name it in LAYERS of tools/structure_walls.py")
+        raise LookupError(f"{path} has no layer: name it in LAYERS of tools/structure/walls.py")
     return max(fitting)[1]

@@ -1,6 +1,6 @@
-"""Draws docs/pictures/architecture.svg from the imports: `python -m tools.architecture`.
+"""Draws docs/pictures/architecture.svg from the imports: `python -m tools.structure.architecture`.
 
-Each package is a column, each layer of `tools.structure_walls.LAYERS` a row, each box a folder or a file directly in
+Each package is a column, each layer of `tools.structure.walls.LAYERS` a row, each box a folder or a file directly in
 its package. A line leads from an importer down to what it imports; one that follows from two others is left out.
 Imports against the layers are dashed and red.
 """
@@ -15,8 +15,8 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
-from tools.structure_imports import PACKAGES, Graph, file_graph, grouped, package_files
-from tools.structure_walls import LAYERS, layer
+from tools.structure.imports import PACKAGES, Graph, file_graph, grouped, package_files
+from tools.structure.walls import LAYERS, layer
 
 PICTURE = "docs/pictures/architecture.svg"
 BOX_WIDTH, BOX_HEIGHT, GAP, ROW, MARGIN, HEADER = 118, 30, 14, 78, 28, 44  # pixels
@@ -158,7 +158,7 @@ def lines(boxes: Iterable[Box], drawn: Iterable[Edge], layers: tuple[tuple[str, 
 
 def main() -> int:
     """Writes the picture; returns 0."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     (root / PICTURE).write_text(draw(root), encoding="utf-8")
     print(f"wrote {PICTURE}")
     return 0
