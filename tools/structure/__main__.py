@@ -81,8 +81,8 @@ PROOFS = (
     Proof("folders of more than 15 files", full_folders, 2),
     Proof("files of 300 lines or more", partial(long_files, tests=False), 1),
     Proof("test files of 300 lines or more", partial(long_files, tests=True), 7),
-    Proof("lines with a worn word as a name", worn_words, 2166),
-    Proof("exceptions whose names do not end in Error", misnamed_exceptions, 25),
+    Proof("lines with a worn word as a name", worn_words, 1880),
+    Proof("exceptions whose names do not end in Error", misnamed_exceptions, 23),
 )
 RUNS = (Proof("stages of `gpufleet plan` that do not run exactly once", repeated_stages),)
 

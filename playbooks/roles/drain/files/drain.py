@@ -29,14 +29,14 @@ def take_back(file):
 def main(file, seconds):
     """file: the node's word on its readiness. seconds: how long jobs have for it."""
     take_back(Path(file))
-    asked, until = set(), time.monotonic() + seconds
+    signalled, until = set(), time.monotonic() + seconds
     while there := set(probe_gpus.busy()):
-        for pid in there - asked:
+        for pid in there - signalled:
             with suppress(ProcessLookupError):  # it left by itself
                 os.kill(pid, signal.SIGTERM)
-        asked |= there
+        signalled |= there
         if time.monotonic() > until:
             left = ", ".join(map(str, sorted(there)))
             sys.exit(f"process {left} still computes on a GPU after {seconds} s: stop its job, then run it again")
         time.sleep(1)
-    print("\n".join(map(str, sorted(asked))))
+    print("\n".join(map(str, sorted(signalled))))
