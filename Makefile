@@ -7,10 +7,10 @@ SPREAD := -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder 
 SCRIPTS := playbooks/inventory tools/language-host/pulumi-language-python # Python without a .py at its end
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lab labbench drill setup policy peers dali lock down clean
+.PHONY: help demo test lint structure bench lab labbench drill setup policy peers dali lock down clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## set up, make two nodes on this computer, train MNIST on them
 	@$(SETUP)
@@ -27,6 +27,10 @@ lint: ## style, types, playbooks
 	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/basedpyright
 	cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline --profile production
+
+structure: ## the proofs of the structure, one line each (REF=main: also that plans and trained weights are main's)
+	@$(SETUP) --tests
+	@$(BIN)/python -m tools.structure $(if $(REF),--against $(REF))
 
 bench: ## the comparisons behind the figures of the pages
 	@$(SETUP)

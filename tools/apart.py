@@ -15,19 +15,19 @@ from tools.phases import CommandError, PhaseError, command
 
 
 def policy_pack_phase(root: Path, working: Callable[[str], None]) -> str:
-    return made(root, root / "infra" / "policy_pack", working)
+    return environment(root, root / "infra" / "policy_pack", working)
 
 
 def peers_phase(root: Path, working: Callable[[str], None]) -> str:
-    return made(root, root / "tools" / "peers", working)
+    return environment(root, root / "tools" / "peers", working)
 
 
-def made(root: Path, folder: Path, working: Callable[[str], None]) -> str:
+def environment(root: Path, folder: Path, working: Callable[[str], None]) -> str:
     """Makes the folder's .venv hold exactly the folder's lock; does nothing when it does already."""
     venv, lock = folder / ".venv", folder / "requirements.txt"
     python, stamp = str(venv / "bin" / "python"), venv / STAMP
-    wanted = hashlib.sha256(lock.read_bytes() + str(venv).encode()).hexdigest() + "\n"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    digest = hashlib.sha256(lock.read_bytes() + str(venv).encode()).hexdigest() + "\n"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
         return f"{installed(venv)} packages, unchanged"
     uv, own = [str(root / ".venv" / "bin" / "uv"), "--no-config"], str(root / ".venv" / "bin" / "python")
     try:
@@ -39,5 +39,5 @@ def made(root: Path, folder: Path, working: Callable[[str], None]) -> str:
     except CommandError as error:
         remedy = "see that the package index can be reached, then run again: what was downloaded is kept"
         raise PhaseError(str(error), remedy, error.tail) from error
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(digest, encoding="utf-8")
     return f"{installed(venv)} packages from its own lock"

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tools.engine import at_least
-from tools.phases import CommandError, PhaseError, Skipped, command, shown
+from tools.phases import CommandError, PhaseError, SkippedError, command, shown
 
 PROGRAMS = {
     "etcd": ("kubernetes", "go.etcd.io/etcd/server/v3"),
@@ -73,7 +73,7 @@ Working = Callable[[str], None]
 
 
 def control_plane_phase(root: Path, working: Working) -> str:
-    """Finds or builds it. Raises Skipped where there is no Go to build it with: those tests then say so, too."""
+    """Finds or builds it. Raises SkippedError where there is no Go to build it with: those tests then say so, too."""
     folder = cache(root)
     return found_or_built(
         root, "control-plane", folder, f"kubernetes {_version(root)}", lambda: _build(root, folder, working), working
@@ -85,7 +85,7 @@ def found_or_built(
 ) -> str:
     """Writes where the folder is to `.gpufleet/<pointer>`, once it is there; returns the phase's note.
 
-    Raises Skipped where there is no Go to build it with, PhaseError when that fails.
+    Raises SkippedError where there is no Go to build it with, PhaseError when that fails.
     """
     note = f"{what}, from {shown(folder)}"
     if not folder.is_dir():
@@ -95,9 +95,9 @@ def found_or_built(
         except CommandError as error:
             raise PhaseError(str(error), "see that Go modules can be fetched, then run again", error.tail) from error
         note = f"{what}, built from Go modules"
-    told = root / ".gpufleet" / pointer
-    told.parent.mkdir(exist_ok=True)
-    told.write_text(f"{folder}\n", encoding="utf-8")
+    pointer_file = root / ".gpufleet" / pointer
+    pointer_file.parent.mkdir(exist_ok=True)
+    pointer_file.write_text(f"{folder}\n", encoding="utf-8")
     return note
 
 
@@ -112,10 +112,10 @@ def cache(root: Path) -> Path:
 
 def _version(root: Path) -> str:
     text = (root / "tools" / "kubernetes" / "go.mod").read_text(encoding="utf-8")
-    found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes (v\S+)", text, flags=re.MULTILINE)
-    if found is None:
+    match = re.search(r"^\s*(?:require )?k8s\.io/kubernetes (v\S+)", text, flags=re.MULTILINE)
+    if match is None:
         raise PhaseError("tools/kubernetes/go.mod names no version of k8s.io/kubernetes", "restore it from git")
-    return found[1]
+    return match[1]
 
 
 def _need_go(root: Path, working: Working) -> None:
@@ -124,9 +124,9 @@ def _need_go(root: Path, working: Working) -> None:
     try:
         version = command(["go", "env", "GOVERSION"], working, env={"GOTOOLCHAIN": "local"}, cwd=Path("/"))[-1]
     except CommandError as error:
-        raise Skipped(f"no Go to build a control plane with: {WITHOUT}") from error
+        raise SkippedError(f"no Go to build a control plane with: {WITHOUT}") from error
     if least is None or not at_least(version[2:], least[1]):
-        raise Skipped(f"Go {version[2:]} is too old to build a control plane with: {WITHOUT}")
+        raise SkippedError(f"Go {version[2:]} is too old to build a control plane with: {WITHOUT}")
 
 
 def _build(root: Path, folder: Path, working: Working) -> None:
@@ -183,13 +183,14 @@ def files(definitions: Definitions, working: Working) -> list[Path]:
     working(f"fetching {module}")
     download = ["go", "mod", "download", "-json", module]
     printed = "\n".join(command(download, lambda _: working(f"fetching {module}"), cwd=Path("/")))
-    told = json.loads(printed[printed.index("{") :])  # Go may speak of a toolchain first
-    if told["Sum"] != definitions.sum:
-        raise PhaseError(f"{module} is {told['Sum']}, not {definitions.sum}", "see where GOPROXY fetches modules from")
-    found = sorted(Path(told["Dir"]).glob(definitions.files))
-    if not found:
+    answer = json.loads(printed[printed.index("{") :])  # Go may speak of a toolchain first
+    if answer["Sum"] != definitions.sum:
+        wrong = f"{module} is {answer['Sum']}, not {definitions.sum}"
+        raise PhaseError(wrong, "see where GOPROXY fetches modules from")
+    matching = sorted(Path(answer["Dir"]).glob(definitions.files))
+    if not matching:
         raise PhaseError(f"{module} has no {definitions.files}", "restore tools/control_plane.py from git")
-    return found
+    return matching
 
 
 def _stages(root: Path, working: Working) -> Iterator[str]:

@@ -31,7 +31,7 @@ WEBHOOKS = {
 
 
 def controllers_phase(root: Path, working: Working) -> str:
-    """Finds or builds them. Raises Skipped where there is no Go to build them with: their drill then says so, too."""
+    """Finds or builds them. Raises SkippedError where there is no Go to build them with; their drill then says so."""
     folder = cache(root)
     what = " and ".join(f"{name} {each.module.rpartition('@')[2]}" for name, each in MODULES.items())
     return found_or_built(root, "controllers", folder, what, lambda: _build(root, folder, working), working)

@@ -35,23 +35,23 @@ class Engine:
 
 def engine_phase(root: Path, working: Working) -> str:
     """Finds or makes the engine, sees that it can run Python programs, and writes `.gpufleet/engine`."""
-    wanted = module_version(root, MODULE)
-    engine = on_path(wanted, working) or cached(wanted, working) or made(root, wanted, working)
+    version = module_version(root, MODULE)
+    engine = on_path(version, working) or cached(version, working) or built_engine(root, version, working)
     if not speaks_python(engine.path):
         place_hosts(root, engine.path.parent)
-    told = root / ".gpufleet" / "engine"
-    told.parent.mkdir(mode=0o700, exist_ok=True)
-    told.write_text(f"{engine.path}\n", encoding="utf-8")
+    pointer = root / ".gpufleet" / "engine"
+    pointer.parent.mkdir(mode=0o700, exist_ok=True)
+    pointer.write_text(f"{engine.path}\n", encoding="utf-8")
     return f"pulumi {engine.version}, {engine.source}"
 
 
 def module_version(root: Path, module: str) -> str:
     """The version tools/pulumi/go.mod asks of a module, such as "3.259.0"; of "go", the least Go that builds it."""
     text = (root / "tools" / "pulumi" / "go.mod").read_text(encoding="utf-8")
-    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v?(\d+(?:\.\d+)+)", text, flags=re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^\s*(?:require )?{re.escape(module)} v?(\d+(?:\.\d+)+)", text, flags=re.MULTILINE)
+    if match is None:
         raise PhaseError(f"tools/pulumi/go.mod names no version of {module}", "restore it from git")
-    return found[1]
+    return match[1]
 
 
 def at_least(version: str, least: str) -> bool:
@@ -66,8 +66,8 @@ def version_of(engine: Path, working: Working) -> str | None:
         printed = command([str(engine), "version"], working, env=quiet, limit_seconds=30)
     except CommandError:
         return None
-    found = re.search(r"^v?(\d+\.\d+\.\d+)", "\n".join(printed), flags=re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r"^v?(\d+\.\d+\.\d+)", "\n".join(printed), flags=re.MULTILINE)
+    return match[1] if match else None
 
 
 def on_path(least: str, working: Working) -> Engine | None:
@@ -76,11 +76,11 @@ def on_path(least: str, working: Working) -> Engine | None:
     One that lacks a language host is copied beside ours: the engine warns at every run about a host that is not in its
     own folder, and follows a link back to the folder it came from.
     """
-    found = shutil.which("pulumi")
-    version = version_of(Path(found), working) if found else None
-    if found is None or version is None or not at_least(version, least):
+    program = shutil.which("pulumi")
+    version = version_of(Path(program), working) if program else None
+    if program is None or version is None or not at_least(version, least):
         return None
-    engine = Path(found)
+    engine = Path(program)
     if speaks_python(engine) or engine.parent == cache(version):
         return Engine(engine, version, f"of {shown(engine.parent)}")
     copy = cache(version) / "pulumi"
@@ -90,26 +90,26 @@ def on_path(least: str, working: Working) -> Engine | None:
     return Engine(copy, version, f"copied from {shown(engine.parent)}")
 
 
-def cached(wanted: str, working: Working) -> Engine | None:
+def cached(release: str, working: Working) -> Engine | None:
     """The engine an earlier set-up of this or another checkout left in the cache."""
-    engine = cache(wanted) / "pulumi"
-    return Engine(engine, wanted, f"from {shown(engine.parent)}") if version_of(engine, working) == wanted else None
+    engine = cache(release) / "pulumi"
+    return Engine(engine, release, f"from {shown(engine.parent)}") if version_of(engine, working) == release else None
 
 
-def made(root: Path, wanted: str, working: Working) -> Engine:
+def built_engine(root: Path, release: str, working: Working) -> Engine:
     """A new engine in the cache, built with Go."""
     try:
-        return Engine(built(root, wanted, working), wanted, "built from Go modules")
+        return Engine(built(root, release, working), release, "built from Go modules")
     except CommandError as error:
         remedy = (
-            f"install Go {module_version(root, 'go')} or newer (https://go.dev/dl), or put pulumi {wanted} or newer on"
+            f"install Go {module_version(root, 'go')} or newer (https://go.dev/dl), or put pulumi {release} or newer on"
             " PATH (https://www.pulumi.com/docs/install); run again"
         )
         what = f"no engine: none on PATH is new enough, and it cannot be built: {error}"
         raise PhaseError(what, remedy, error.tail) from error
 
 
-def built(root: Path, wanted: str, working: Working) -> Path:
+def built(root: Path, release: str, working: Working) -> Path:
     """Builds the engine from tools/pulumi, about five minutes on two cores. Raises CommandError.
 
     Go holds each module against go.sum, whoever sent it (Go Modules Reference, "Authenticating modules").
@@ -119,7 +119,7 @@ def built(root: Path, wanted: str, working: Working) -> Path:
     version = command(["go", "env", "GOVERSION"], working, env={"GOTOOLCHAIN": "local"}, cwd=Path("/"))[-1]
     if not at_least(version[2:], least):
         raise CommandError(["go", "build"], f"needs Go {least} or newer, here is {version[2:]}", ())
-    engine = cache(wanted) / "pulumi"
+    engine = cache(release) / "pulumi"
     engine.parent.mkdir(parents=True, exist_ok=True)
     compiled = 0
 
@@ -129,7 +129,7 @@ def built(root: Path, wanted: str, working: Working) -> Path:
         working(line if line.startswith("go: ") else f"building with Go, minutes but once: {compiled} packages so far")
 
     # An engine without a version fails its own checks; the tags leave out cgo's user database and gRPC's tracing pages.
-    linked = f"-w -s -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{wanted}"
+    linked = f"-w -s -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{release}"
     with replacing(engine) as new:
         build = ["go", "build", "-mod=readonly", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace", "-ldflags", linked]
         command([*build, "-o", str(new), f"{MODULE}/cmd/pulumi"], count, env={"CGO_ENABLED": "0"}, cwd=module)

@@ -34,7 +34,7 @@ def fitting_python() -> str | None:
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return None
     minors = range(OLDEST[1], NEWEST[1] + 1)
-    return next((found for minor in minors if (found := shutil.which(f"python3.{minor}"))), None)
+    return next((program for minor in minors if (program := shutil.which(f"python3.{minor}"))), None)
 
 
 def environment_phase(root: Path, working: Callable[[str], None]) -> str:
@@ -109,10 +109,10 @@ def install(root: Path, venv: Path, working: Callable[[str], None]) -> None:
 
 def locked(lock: str, package: str) -> str:
     """The entry of one package in a hash-pinned lock, its hashes included."""
-    found = re.search(rf"^{re.escape(package)}==(?:.*\\\n)*.*", lock, flags=re.MULTILINE)
-    if found is None:
+    entry = re.search(rf"^{re.escape(package)}==(?:.*\\\n)*.*", lock, flags=re.MULTILINE)
+    if entry is None:
         raise PhaseError(f"requirements.txt holds no entry `{package}==…`", "restore it from git, or run: make lock")
-    return found.group() + "\n"
+    return entry.group() + "\n"
 
 
 def package_index(pip_config: list[str]) -> dict[str, str]:

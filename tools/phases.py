@@ -46,7 +46,7 @@ class Row:
     state: str
 
 
-class Skipped(Exception):
+class SkippedError(Exception):
     """A phase that may be missing is missing; the text says what will not work."""
 
 
@@ -67,7 +67,7 @@ class Table:
         self._said = self._began
         try:
             note = phase()
-        except Skipped as reason:
+        except SkippedError as reason:
             self._close(str(reason), "skipped")
             return str(reason)
         except PhaseError as error:
@@ -114,7 +114,7 @@ class Table:
 
 def command(
     argv: Sequence[str],
-    told: Callable[[str], None],
+    on_line: Callable[[str], None],
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     limit_seconds: float | None = None,
@@ -147,9 +147,9 @@ def command(
                     break
                 for line in printed.feed(chunk or b""):
                     last = line
-                    told(line)
+                    on_line(line)
                 if chunk is None:
-                    told(last)
+                    on_line(last)
                 if limit_seconds and time.monotonic() - began > limit_seconds:
                     raise CommandError(argv, f"took more than {limit_seconds:.0f} s", printed.tail())
         if code := child.wait():

@@ -65,23 +65,23 @@ def repository() -> Path:
 
 
 def parser() -> argparse.ArgumentParser:
-    told = argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         prog="python3 -m tools.setup",
         description="Makes .venv from the lock, finds or builds the Pulumi engine, and looks for OpenSSH.",
         epilog="Writes .gpufleet/engine (path of the engine) and .gpufleet/setup.json (phases and their times).",
     )
-    told.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
-    told.add_argument("--peers", action="store_true", help="also the environment of tools/peers")
-    told.add_argument(
+    options.add_argument("--policy-pack", action="store_true", help="also the environment of infra/policy_pack")
+    options.add_argument("--peers", action="store_true", help="also the environment of tools/peers")
+    options.add_argument(
         "--controllers", action="store_true", help="also the controllers of TrainJob and JobSet, for their drill"
     )
-    told.add_argument(
+    options.add_argument(
         "--tests",
         action="store_true",
         help="also what tests need: machine isolation, a control plane of Kubernetes, the policy pack",
     )
-    told.add_argument("--json", action="store_true", help="print the phases as JSON; progress goes to standard error")
-    return told
+    options.add_argument("--json", action="store_true", help="print the phases as JSON; progress to standard error")
+    return options
 
 
 def phases(

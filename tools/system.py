@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.phases import CommandError, PhaseError, Skipped, command
+from tools.phases import CommandError, PhaseError, SkippedError, command
 
 SSH = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server"}
 MACHINES = {
@@ -27,7 +27,7 @@ def ssh_phase(working: Working) -> str:
     """OpenSSH, client and server. The server is only run by hand, for one node: no system service is wanted."""
     packages = missing(SSH)
     if not packages:
-        return f"{found('sshd')}"
+        return f"{path_of('sshd')}"
     # With an init system, installing the package opens port 22 to the network: that is the owner's to decide.
     if not can_install() or Path("/run/systemd/system").exists():
         raise PhaseError(
@@ -38,24 +38,26 @@ def ssh_phase(working: Working) -> str:
         install(packages, working)
     except CommandError as error:
         raise PhaseError(str(error), f"install {' '.join(packages)}, then run again", error.tail) from error
-    return f"{found('sshd')}, installed {' '.join(packages)}"
+    return f"{path_of('sshd')}, installed {' '.join(packages)}"
 
 
 def machines_phase(working: Working) -> str:
-    """What tests of machine isolation need. Raises Skipped where it cannot be had: those tests then say so, too."""
+    """What tests of machine isolation need. Raises SkippedError where it cannot be had; those tests then say so."""
     packages = missing(MACHINES)
     if not packages:
         return "tools of machine isolation are here"
     if not can_install():
-        raise Skipped(f"no {_listed(MACHINES)} and no root to install them: tests of machine isolation will be skipped")
+        raise SkippedError(
+            f"no {_listed(MACHINES)} and no root to install them: tests of machine isolation will be skipped"
+        )
     try:
         install(packages, working)
     except CommandError as error:
-        raise Skipped(f"{error}: tests of machine isolation will be skipped") from error
+        raise SkippedError(f"{error}: tests of machine isolation will be skipped") from error
     return f"installed {' '.join(packages)}"
 
 
-def found(program: str) -> str | None:
+def path_of(program: str) -> str | None:
     """Where a program is; system folders count even where PATH leaves them out."""
     folders = [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
     return shutil.which(program, path=os.pathsep.join(folders))
@@ -63,12 +65,12 @@ def found(program: str) -> str | None:
 
 def missing(programs: Mapping[str, str]) -> list[str]:
     """The Debian packages of the programs that are not here."""
-    return sorted({package for program, package in programs.items() if found(program) is None})
+    return sorted({package for program, package in programs.items() if path_of(program) is None})
 
 
 def can_install() -> bool:
     """Whether packages can be installed without asking anybody."""
-    return os.geteuid() == 0 and found("apt-get") is not None
+    return os.geteuid() == 0 and path_of("apt-get") is not None
 
 
 def install(packages: list[str], working: Working) -> None:
@@ -79,4 +81,4 @@ def install(packages: list[str], working: Working) -> None:
 
 
 def _listed(programs: Mapping[str, str]) -> str:
-    return ", ".join(program for program in programs if found(program) is None)
+    return ", ".join(program for program in programs if path_of(program) is None)

@@ -28,13 +28,13 @@ exec(compile({program!a}, {name!a}, "exec"))
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
-        _, wanted = self.validate_argument_spec(argument_spec=OPTIONS)
+        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         if self._task.check_mode:
             return {**result, "skipped": True}
-        file = Path(self._find_needle("files", wanted["file"]))
-        told = {"name": file.name, "argv": [file.name, *wanted["arguments"]], "stdin": wanted["stdin"]}
-        launched = LAUNCH.format(program=file.read_text(encoding="utf-8"), **told).encode()
-        interpreter = self._connection._shell.quote(wanted["interpreter"] or task_vars["ansible_python_interpreter"])
+        file = Path(self._find_needle("files", options["file"]))
+        program = {"name": file.name, "argv": [file.name, *options["arguments"]], "stdin": options["stdin"]}
+        launched = LAUNCH.format(program=file.read_text(encoding="utf-8"), **program).encode()
+        interpreter = self._connection._shell.quote(options["interpreter"] or task_vars["ansible_python_interpreter"])
         ran = self._low_level_execute_command(f"{interpreter} -I -", in_data=launched)
         if len(ran["stdout"]) + len(ran["stderr"]) > MOST:
             return {**result, "failed": True, "rc": 1, "msg": f"{file.name} says more than {MOST >> 20} MiB"}

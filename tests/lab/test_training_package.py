@@ -71,10 +71,10 @@ def test_whatever_a_killed_run_left_the_next_one_puts_the_package_in_place(sourc
     (folder / "current.part").symlink_to("nowhere")
     (folder / "current").mkdir()
 
-    assert run(FILES / "held.py", folder, name).stdout == "damaged\n"
-    assert run(FILES / "place.py", folder, name, given=archive).returncode == 0
+    assert run(FILES / "check_package.py", folder, name).stdout == "damaged\n"
+    assert run(FILES / "install_package.py", folder, name, given=archive).returncode == 0
 
-    assert run(FILES / "held.py", folder, name).stdout == ""
+    assert run(FILES / "check_package.py", folder, name).stdout == ""
     assert sorted(path.name for path in folder.iterdir()) == ["current", name]
 
 
@@ -103,22 +103,22 @@ def test_a_job_keeps_its_code_when_another_package_takes_its_place(source: Path,
     (source / "late.py").write_text("raise SystemExit('the code of another job')")
     packed.append(pack(source))
     (old, first), (between, second), (new, third) = packed
-    run(FILES / "place.py", folder, old, given=first)
-    run(FILES / "place.py", folder, between, given=second)
+    run(FILES / "install_package.py", folder, old, given=first)
+    run(FILES / "install_package.py", folder, between, given=second)
     line = job(tmp_path / "a node", "import training; print('up', flush=True); input(); import training.late")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(["sh", "-c", line], cwd=folder, **pipes) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "up\n"
-        run(FILES / "place.py", folder, new, given=third)
+        run(FILES / "install_package.py", folder, new, given=third)
 
         assert (folder / "current").readlink() == Path(new)
-        assert run(FILES / "held.py", folder, new).stdout == "", "the job's package is no reason to place it again"
+        assert run(FILES / "check_package.py", folder, new).stdout == "", "the job's package needs no second install"
         started.communicate("\n")
     assert started.returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == sorted(["current", between, new])
 
-    run(FILES / "place.py", folder, new, given=third)
+    run(FILES / "install_package.py", folder, new, given=third)
     assert sorted(path.name for path in folder.iterdir()) == ["current", new], "nobody runs from the old one any more"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tools import control_plane, controllers
 from tools.control_plane import DEFINITIONS, PROGRAMS
-from tools.phases import CommandError, PhaseError, Skipped
+from tools.phases import CommandError, PhaseError, SkippedError
 
 ROOT = Path(__file__).resolve().parents[2]
 SUMS = {each.module: each.sum for each in DEFINITIONS}
@@ -86,13 +86,13 @@ def test_without_go_tests_of_kubernetes_are_skipped(checkout: Path, go: dict[str
         raise CommandError(words, "did not start: No such file or directory", ())
 
     go["env"] = absent
-    with pytest.raises(Skipped, match="no Go to build a control plane with: tests of Kubernetes will be skipped"):
+    with pytest.raises(SkippedError, match="no Go to build a control plane with: tests of Kubernetes will be skipped"):
         control_plane.control_plane_phase(checkout, silent)
 
 
 def test_an_old_go_is_as_good_as_none(checkout: Path, go: dict[str, Go]) -> None:
     go["env"] = lambda _: ["go1.19.8"]
-    with pytest.raises(Skipped, match=r"Go 1\.19\.8 is too old"):
+    with pytest.raises(SkippedError, match=r"Go 1\.19\.8 is too old"):
         control_plane.control_plane_phase(checkout, silent)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tools import engine, system
 from tools.engine import at_least, engine_phase, module_version
-from tools.phases import CommandError, PhaseError, Skipped
+from tools.phases import CommandError, PhaseError, SkippedError
 
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = module_version(ROOT, engine.MODULE)
@@ -163,7 +163,7 @@ def test_go_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_sshd_and_root_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "found", lambda program: None if program == "sshd" else f"/usr/bin/{program}")
+    monkeypatch.setattr(system, "path_of", lambda program: None if program == "sshd" else f"/usr/bin/{program}")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(PhaseError, match="no sshd on this computer") as failed:
         system.ssh_phase(silent)
@@ -171,9 +171,9 @@ def test_without_sshd_and_root_one_line_says_what_to_install(monkeypatch: pytest
 
 
 def test_without_root_the_tests_that_will_be_skipped_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "found", lambda program: None)
+    monkeypatch.setattr(system, "path_of", lambda program: None)
     with pytest.raises(
-        Skipped, match=r"no systemd-nspawn, mmdebstrap, ip, gpg, nft, rpmbuild, createrepo_c .* machine isolation"
+        SkippedError, match=r"no systemd-nspawn, mmdebstrap, ip, gpg, nft, rpmbuild, createrepo_c .* machine isolation"
     ):
         system.machines_phase(silent)
 

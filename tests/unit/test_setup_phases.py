@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tools import setup
-from tools.phases import CommandError, PhaseError, Skipped, Table, command
+from tools.phases import CommandError, PhaseError, SkippedError, Table, command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ def test_tools_of_tests_that_cannot_be_had_do_not_fail_the_set_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_root(*_: object) -> str:
-        raise Skipped("no mmdebstrap: tests of machine isolation will be skipped")
+        raise SkippedError("no mmdebstrap: tests of machine isolation will be skipped")
 
     for name in ("environment_phase", "engine_phase", "ssh_phase", "control_plane_phase"):
         monkeypatch.setattr(setup, name, lambda *_: "here")

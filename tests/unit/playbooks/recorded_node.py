@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from node import Fault, Node
+from node import CheckError, Node
 
 DRIVER, OLD = "580.178.04", "580.126.20"
 LOCKED_NAMES = ["nvidia-.*", "libnvidia-.*", "nvlsm", "cuda-.*", "datacenter-gpu-manager.*"]
@@ -94,7 +94,7 @@ class Recorded(Node):
         if answer is None:
             answer = self._smi(line) if command[0] == "nvidia-smi" else self._other(line)
         if isinstance(answer, int):
-            raise Fault(f"`{' '.join(command[:2])}`: ended without a word")
+            raise CheckError(f"`{' '.join(command[:2])}`: ended without a word")
         return answer
 
     def _smi(self, line: str) -> str:

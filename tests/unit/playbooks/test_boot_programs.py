@@ -251,7 +251,7 @@ def test_an_installer_has_run_if_its_proof_says_this_version(tmp_path: Path, fil
         proof.write_text(file)
     command = [
         sys.executable,
-        ROLES / "locked_archive/files/lacking.py",
+        ROLES / "locked_archive/files/query_archive.py",
         proof,
         "# EFA installer version: 1.50.0",
         pattern,

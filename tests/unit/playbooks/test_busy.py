@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROLES = Path(__file__).parents[3] / "playbooks/roles"
-LOOK, DRAIN = ROLES / "gpu_facts/files/look.py", ROLES / "drain/files/drain.py"
+LOOK, DRAIN = ROLES / "gpu_facts/files/probe_gpus.py", ROLES / "drain/files/drain.py"
 START = ROLES / "verify/files/start.py"
 JOB, NO_GPU = 9_000_005, 9_000_006  # above every real process: none can be hit by a signal
 OPEN = {
@@ -31,7 +31,7 @@ class Node:
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.source = root, LOOK.read_text().replace('Path("/proc")', f'Path("{root}/proc")')
-        (root / "look.py").write_text(self.source)
+        (root / "probe_gpus.py").write_text(self.source)
         monkeypatch.setenv("PATH", str(root))
         for pid, (name, device) in OPEN.items():
             (root / f"proc/{pid}/fd").mkdir(parents=True)
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def busy(self) -> list[int]:
-        names: dict[str, Any] = runpy.run_path(str(self.root / "look.py"))
+        names: dict[str, Any] = runpy.run_path(str(self.root / "probe_gpus.py"))
         return names["busy"]()
 
 
@@ -91,7 +91,7 @@ def test_a_drain_waits_for_a_job_that_nvidia_smi_cannot_see(node: Node) -> None:
         (node.root / f"proc/{JOB}").rename(node.root / f"proc/{job.pid}")
 
         command = [sys.executable, "-c", START.read_text(), json.dumps([str(node.root / "none/ready.json"), 0])]
-        program = json.dumps({"look": node.source, "drain": DRAIN.read_text()})
+        program = json.dumps({"probe_gpus": node.source, "drain": DRAIN.read_text()})
         told = subprocess.run(command, input=program, capture_output=True, text=True, check=False)
 
         assert job.wait() == -signal.SIGTERM

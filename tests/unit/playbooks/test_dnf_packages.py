@@ -58,7 +58,7 @@ def installed(folder: Path, wanted: dict[str, str], *packages: str) -> dict[str,
     """packages: `name version-release architecture`."""
     listing = "\\n".join(package.replace(" ", "\\t") for package in packages)
     arguments = ("dnf", json.dumps(wanted), "[]", NAMES, '"580.178.04"')
-    return said("ask.py", folder, *arguments, tools={"rpm": f"printf '{listing}\\n'"})
+    return said("query_packages.py", folder, *arguments, tools={"rpm": f"printf '{listing}\\n'"})
 
 
 def test_versions_are_compared_without_epochs_and_what_is_of_another_driver_is_found(tmp_path: Path) -> None:

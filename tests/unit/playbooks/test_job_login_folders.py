@@ -18,7 +18,7 @@ OPERATOR, JOB, OTHER = 1000, 857, 1234
 
 @pytest.fixture
 def settle() -> dict[str, Any]:
-    return runpy.run_path(str(ROLE / "files/settle.py"))
+    return runpy.run_path(str(ROLE / "files/set_up_login.py"))
 
 
 def owned(path: Path, uid: int, text: str | None = None) -> Path:

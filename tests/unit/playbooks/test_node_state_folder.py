@@ -79,7 +79,7 @@ def test_settings_to_go_back_to_are_roots_own(tmp_path: Path, owner: int) -> Non
     before = tmp_path / "settings-before.json"
     before.write_text('{"/etc/sudoers.d/x": "ada ALL=(ALL) NOPASSWD:ALL"}')
     os.chown(before, owner, owner)
-    begun = runpy.run_path(str(ROLES / "hardening/files/trial.py"))["begun"]
+    begun = runpy.run_path(str(ROLES / "hardening/files/apply_with_revert.py"))["begun"]
     begun.__globals__["BEFORE"] = before
 
     assert begun() is (owner == 0)

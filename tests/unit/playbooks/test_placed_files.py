@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PLACE = Path(__file__).parents[3] / "playbooks/roles/placed_files/files/place.py"
+PLACE = Path(__file__).parents[3] / "playbooks/roles/placed_files/files/write_files.py"
 SOMEBODY = 2001
 root_alone = pytest.mark.skipif(os.geteuid() != 0, reason="plants what belongs to another login: run it as root")
 

@@ -32,24 +32,21 @@ OURS = ("/etc/", "/usr/", "/var/cache/", "/var/run/cdi/", "/opt/gpufleet", "/var
 LOGINS = ("/etc/munge", "/var/lib/gpufleet/runs", "/var/lib/gpufleet/jobs", "/home/", "/tmp/", "/var/tmp/", "/scratch")
 # What may name another path, each with its reason.
 BY_DESIGN = {
-    ("locked_archive", "Make the folders for it"): "/var/cache/gpufleet, /usr/local/lib/gpufleet and /opt/amazon",
-    ("locked_archive", "Write down which one it was"): "/usr/local/lib/gpufleet",
-    ("nvidia_sources", "Look for other people's words on the same repositories"): "/etc/apt and /etc/yum.repos.d",
-    (
-        "nvidia_sources",
-        "Remove them, since apt refuses one repository under two keys, and with dnf they would go round the lock",
-    ): "what was found there",
-    ("tenants", "Keep them from cron and at, which start jobs outside of the share"): "/etc/cron.deny and /etc/at.deny",
-    ("mounts", "Let the login of jobs write where only root may in the beginning"): "the mount point itself, below /",
-    ("python_environment", "Install exactly what the locks name"): "below a folder that placed_files has looked at",
-    ("slurm_client", "Read the site's key, which is no text"): "on the controlling computer",
+    ("locked_archive", "Create the folders"): "/var/cache/gpufleet, /usr/local/lib/gpufleet and /opt/amazon",
+    ("locked_archive", "Record the installed version"): "/usr/local/lib/gpufleet",
+    ("nvidia_sources", "Find other files about the same repositories"): "/etc/apt and /etc/yum.repos.d",
+    ("nvidia_sources", "Remove them, since they conflict with the lock"): "what was found there",
+    ("tenants", "Deny cron and at, whose jobs run outside the share"): "/etc/cron.deny and /etc/at.deny",
+    ("mounts", "Give the mounted folders to the login of jobs"): "the mount point itself, below /",
+    ("python_environment", "Install exactly the locked packages"): "below a folder that placed_files has looked at",
+    ("slurm_client", "Read the site's binary key"): "on the controlling computer",
 }
 VARIABLES = {"gpufleet_etc": "/etc/gpufleet", "gpufleet_opt": "/opt/gpufleet", "gpufleet_var": "/var/lib/gpufleet"}
 # Calls by which a program writes, and programs that do so below a path that a caller names, with who has looked at it.
 WRITES = {"write_text", "write_bytes", "chmod", "chown", "mkdir", "symlink_to", "touch", "hardlink_to", "rename"}
 LOOKED_AT = {
-    "placed_files/files/place.py": "looks itself at every folder above",
-    "training_package/files/place.py": "/opt/gpufleet, root's",
+    "placed_files/files/write_files.py": "looks itself at every folder above",
+    "training_package/files/install_package.py": "/opt/gpufleet, root's",
     "verify/files/checks.py": "/var/lib/gpufleet, root's",
     "verify/files/collect.py": "on the controlling computer",
     "drain/files/drain.py": "/var/lib/gpufleet, root's",
@@ -59,7 +56,7 @@ LOOKED_AT = {
     "disks/files/disks.py": "mount points below /, and /etc/gpufleet",
     "storage_sessions/files/table.py": "/etc/gpufleet/storage.d, root's, which placed_files has looked at",
     "storage_sessions/files/with_grant.py": "/run/gpufleet/storage.d, root's",
-    "hardening/files/trial.py": "/etc, and /var/lib/gpufleet, which it gives back to root before it writes",
+    "hardening/files/apply_with_revert.py": "/etc, and /var/lib/gpufleet, which it gives back to root before it writes",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-LOOK = Path(__file__).parents[3] / "playbooks/roles/tenants/files/look.py"
+LOOK = Path(__file__).parents[3] / "playbooks/roles/tenants/files/query_logins.py"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBIF4QntJLFwctl5eMdUXsB7n4Cd6abvx+FLe3oHnUCi"
 EVE: dict[str, Any] = {
     "name": "eve-of-the-lab",

@@ -8,7 +8,7 @@ from typing import Any
 
 import checks
 import pytest
-from node import Fault
+from node import CheckError
 from recorded_node import (
     AUTOMATIC,
     CARDS,
@@ -198,7 +198,7 @@ def test_gpus_are_seen_in_containers_of_a_docker_that_knows_no_cdi() -> None:
     class Docker20(Recorded):
         def run(self, *command: str, **limits: Any) -> str:
             if command[0] == "docker" and any(word.startswith("--device=nvidia.com/") for word in command):
-                raise Fault("error gathering device information while adding custom device")
+                raise CheckError("error gathering device information while adding custom device")
             return super().run(*command, **limits)
 
     old = Docker20(files=P4D.files, links=P4D.links, gpus=P4D.gpus)

@@ -44,10 +44,10 @@ def is_of(entry, address):
     return entry["local"] == address or (address.startswith("127.") and entry["local"].startswith("127."))
 
 
-def moved_bytes(asked, wire):
+def moved_bytes(config, wire):
     """All bytes that this node has sent and received over its fabric, or over its ordinary network without one."""
-    if asked["fabric"] in COUNTERS:
-        folder, names, unit = COUNTERS[asked["fabric"]]
+    if config["fabric"] in COUNTERS:
+        folder, names, unit = COUNTERS[config["fabric"]]
         files = [file for card in CARDS.iterdir() for name in names if (file := card / folder / name).exists()]
     else:
         links = [wire] if wire else [link.name for link in WIRES.iterdir() if link.name != "lo"]
@@ -55,59 +55,59 @@ def moved_bytes(asked, wire):
     return unit * sum(int(file.read_text()) for file in files)
 
 
-def measured(asked, local, wire):
+def measured(config, local, wire):
     """One rank's part; the node's first one returns what was seen."""
-    device = torch.device("cuda", local) if asked["gpus"] else torch.device("cpu")
-    if asked["gpus"]:
+    device = torch.device("cuda", local) if config["gpus"] else torch.device("cpu")
+    if config["gpus"]:
         torch.cuda.set_device(device)
-    here = max(asked["gpus"], 1)
-    ranks, rank = asked["nodes"] * here, asked["node"] * here + local
+    here = max(config["gpus"], 1)
+    ranks, rank = config["nodes"] * here, config["node"] * here + local
     dist.init_process_group(
-        "nccl" if asked["gpus"] else "gloo",
-        init_method=f"tcp://{asked['store']}:{asked['port']}",
+        "nccl" if config["gpus"] else "gloo",
+        init_method=f"tcp://{config['store']}:{config['port']}",
         rank=rank,
         world_size=ranks,
         timeout=datetime.timedelta(seconds=SECONDS),
     )
-    numbers = torch.full((asked["mb"] * 250_000,), rank + 1.0, device=device)
+    numbers = torch.full((config["mb"] * 250_000,), rank + 1.0, device=device)
     dist.all_reduce(numbers)
     if not bool((numbers == ranks * (ranks + 1) / 2).all()):
         sys.exit("the sum over all nodes is wrong: replace the network card, or the GPU, of one of them")
     numbers.zero_()
     dist.barrier()
-    before, began = moved_bytes(asked, wire), time.monotonic()
+    before, began = moved_bytes(config, wire), time.monotonic()
     for _ in range(TIMES):
         dist.all_reduce(numbers)
-    if asked["gpus"]:
+    if config["gpus"]:
         torch.cuda.synchronize()
     seconds = time.monotonic() - began
     dist.barrier()
-    moved = moved_bytes(asked, wire) - before
+    moved = moved_bytes(config, wire) - before
     dist.destroy_process_group()
     size = TIMES * numbers.numel() * numbers.element_size()
     return {
         "ranks": ranks,
         "gb_per_s": round(2 * (ranks - 1) / ranks * size / seconds / 1e9, 3),
         "moved_mb": round(moved / 1e6, 1),
-        "must_move_mb": size / 1e6 if asked["nodes"] > 1 else 0,
-        "over": asked["fabric"] if asked["fabric"] in COUNTERS else wire or "the network",
+        "must_move_mb": size / 1e6 if config["nodes"] > 1 else 0,
+        "over": config["fabric"] if config["fabric"] in COUNTERS else wire or "the network",
     }
 
 
-def main(asked):
-    wire = interface(asked["address"])
+def main(config):
+    wire = interface(config["address"])
     if wire:
         os.environ["GLOO_SOCKET_IFNAME"] = wire
     others = []
-    for local in range(1, asked["gpus"]):  # before the first of them has touched its GPU
+    for local in range(1, config["gpus"]):  # before the first of them has touched its GPU
         if not (child := os.fork()):
-            measured(asked, local, wire)
+            measured(config, local, wire)
             os._exit(0)
         others.append(child)
-    told = measured(asked, 0, wire)
+    result = measured(config, 0, wire)
     if any(os.waitpid(child, 0)[1] for child in others):
         sys.exit("a rank of this node failed: run it with NCCL_DEBUG=INFO")
-    print(json.dumps(told))
+    print(json.dumps(result))
 
 
 main(json.loads(sys.argv[1]))

@@ -26,12 +26,12 @@ OF_ITSELF = ("DEVNAME=", "PART_ENTRY_")  # what blkid says of a device, not of w
 
 def members(each):
     """The disks that a file system is made of."""
-    found = [Path(device) for device in each["devices"]] or list(of_model(each["model"]))
-    if lost := [str(device) for device in found if not device.exists()]:
+    devices = [Path(device) for device in each["devices"]] or list(of_model(each["model"]))
+    if lost := [str(device) for device in devices if not device.exists()]:
         sys.exit(f"{each['name']}: {', '.join(lost)} is missing: look at `lsblk`")
-    if len(found) != each["count"]:
-        sys.exit(f"{each['name']}: {len(found)} disks, the stack asks {each['count']}: replace the node")
-    return found
+    if len(devices) != each["count"]:
+        sys.exit(f"{each['name']}: {len(devices)} disks, the stack asks {each['count']}: replace the node")
+    return devices
 
 
 def of_model(model):
@@ -44,11 +44,11 @@ def of_model(model):
 def holds(device):
     """What is on a disk, such as xfs, linux_raid_member or partitions; empty for nothing. Contradictions end it all."""
     answer = run("blkid", "--probe", "--output", "export", device, codes=(0, NOTHING_FOUND))
-    found = dict(line.split("=", 1) for line in answer.splitlines() if not line.startswith(OF_ITSELF))
-    if "PTTYPE" in found:
-        found.setdefault("TYPE", f"a {found['PTTYPE']} partition table")
+    fields = dict(line.split("=", 1) for line in answer.splitlines() if not line.startswith(OF_ITSELF))
+    if "PTTYPE" in fields:
+        fields.setdefault("TYPE", f"a {fields['PTTYPE']} partition table")
     parts = sorted(file.parent.name for file in (BLOCKS / device.resolve().name).glob("*/partition"))
-    return found.get("TYPE") or ", ".join([*found, *parts])
+    return fields.get("TYPE") or ", ".join([*fields, *parts])
 
 
 def striped(each, disks):
@@ -113,8 +113,8 @@ def run(*command, codes=(0,)):
     return answer.stdout
 
 
-def programs(wanted):
-    for each in wanted:
+def programs(config):
+    for each in config:
         yield f"mkfs.{each['file_system']}"
         yield from ["mdadm"] if each["raid_level"] is not None else []
         yield from ["cryptsetup"] if each["encrypted"] else []
@@ -126,13 +126,13 @@ def mounted():
 
 
 def main(verb):
-    wanted = json.loads(WANTED.read_text())
-    lacking = [each for each in wanted if each["mount"] not in mounted()]
+    config = json.loads(WANTED.read_text())
+    lacking = [each for each in config if each["mount"] not in mounted()]
     if verb == "make":
         for each in lacking:
             make(each)
         return
-    missing = sorted({name for name in programs(wanted) if not shutil.which(name)})
+    missing = sorted({name for name in programs(config) if not shutil.which(name)})
     print(json.dumps({"lacking": [each["mount"] for each in lacking], "programs": missing}))
 
 

@@ -1,6 +1,6 @@
 """Run on a node as root: takes back its word that it is ready, asks what computes on its GPUs to stop, and waits.
 
-A module beside gpu_facts' `look`, which knows who is busy. SIGTERM is the notice that jobs of ours answer with a
+A module beside gpu_facts' `probe_gpus`, which knows who is busy. SIGTERM is the notice that jobs of ours answer with a
 checkpoint and exit code 75. Prints the processes that left; exits 1 with those that did not. Nobody is killed.
 """
 
@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import look
+import probe_gpus
 
 
 def take_back(file):
@@ -29,14 +29,14 @@ def take_back(file):
 def main(file, seconds):
     """file: the node's word on its readiness. seconds: how long jobs have for it."""
     take_back(Path(file))
-    asked, until = set(), time.monotonic() + seconds
-    while there := set(look.busy()):
-        for pid in there - asked:
+    signalled, until = set(), time.monotonic() + seconds
+    while there := set(probe_gpus.busy()):
+        for pid in there - signalled:
             with suppress(ProcessLookupError):  # it left by itself
                 os.kill(pid, signal.SIGTERM)
-        asked |= there
+        signalled |= there
         if time.monotonic() > until:
             left = ", ".join(map(str, sorted(there)))
             sys.exit(f"process {left} still computes on a GPU after {seconds} s: stop its job, then run it again")
         time.sleep(1)
-    print("\n".join(map(str, sorted(asked))))
+    print("\n".join(map(str, sorted(signalled))))

@@ -19,23 +19,23 @@ MOST_SECONDS = 10
 
 def loads(shown):
     """The percentages in what the exporter shows, a GPU each; the value is a line's last word."""
-    found = [float(line.split()[-1]) for line in shown.splitlines() if line.startswith(FIGURE + "{")]
-    if not found:
+    figures = [float(line.split()[-1]) for line in shown.splitlines() if line.startswith(FIGURE + "{")]
+    if not figures:
         sys.exit(f"the DCGM exporter shows no {FIGURE}: is nvidia-dcgm running?")
-    return found
+    return figures
 
 
-def tell(asked):
-    with urllib.request.urlopen(asked["exporter"], timeout=MOST_SECONDS) as answer:
+def tell(config):
+    with urllib.request.urlopen(config["exporter"], timeout=MOST_SECONDS) as answer:
         values = loads(answer.read().decode())
     datum = {
-        "MetricName": asked["name"],
-        "Dimensions": [{"Name": name, "Value": value} for name, value in asked["dimensions"].items()],
+        "MetricName": config["name"],
+        "Dimensions": [{"Name": name, "Value": value} for name, value in config["dimensions"].items()],
         "Values": values,
         "Unit": "Percent",
     }
-    boto3.client("cloudwatch", region_name=asked["region"]).put_metric_data(
-        Namespace=asked["namespace"], MetricData=[datum]
+    boto3.client("cloudwatch", region_name=config["region"]).put_metric_data(
+        Namespace=config["namespace"], MetricData=[datum]
     )
 
 

@@ -22,7 +22,7 @@ UPDATE = ("update", "--quiet", "--option", "APT::Update::Error-Mode=any", "--opt
 # What `apt-cache show` tells of a package → the folder that takes it, and its unit in bytes.
 TAKEN = {"Size": ("/var/cache/apt/archives", 1), "Installed-Size": ("/usr", 1024)}
 MIB = 1024**2
-wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
+required, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
 locked = re.compile("|".join(names))
 FREELY = ("--allow-downgrades", "--allow-change-held-packages", "--option", "APT::Ignore-Hold=true")
 
@@ -45,8 +45,8 @@ def read_lists():
 
 def patience(errors):
     """The seconds in which they may pass by themselves."""
-    told = "\n".join(errors)
-    return LOCK_SECONDS if LOCK in told else DOWN_SECONDS if DOWN.search(told) else 0
+    message = "\n".join(errors)
+    return LOCK_SECONDS if LOCK in message else DOWN_SECONDS if DOWN.search(message) else 0
 
 
 def offered(name):
@@ -57,9 +57,9 @@ def offered(name):
 
 def without_room(packages):
     """A line for each file system that is too small: archives and their content may lie on one, or on two."""
-    told = subprocess.run(["apt-cache", "show", *packages], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["apt-cache", "show", *packages], capture_output=True, text=True, check=True).stdout
     needed, folders = {}, {}
-    for kind, size in re.findall(r"^(Installed-Size|Size): (\d+)$", told, re.MULTILINE):
+    for kind, size in re.findall(r"^(Installed-Size|Size): (\d+)$", output, re.MULTILINE):
         folder, unit = TAKEN[kind]
         place = Path(folder).stat().st_dev
         needed[place], folders[place] = needed.get(place, 0) + int(size) * unit, folder
@@ -70,14 +70,14 @@ def without_room(packages):
 
 
 def rehearsed():
-    followers = {name: offered(name) for name in astray if name not in wanted}
-    everything = {**wanted, **{name: f"{driver}-*" for name in followers if followers[name]}}
+    followers = {name: offered(name) for name in astray if name not in required}
+    everything = {**required, **{name: f"{driver}-*" for name in followers if followers[name]}}
     install = [f"{name}={version}" if version != "*" else name for name, version in everything.items()]
     remove = [name for name in followers if not followers[name]]
-    asked = [*install, *(f"{name}-" for name in remove)]
-    told, problems = apt_get("--simulate", "--yes", "--no-install-recommends", *FREELY, "install", *asked)
+    packages = [*install, *(f"{name}-" for name in remove)]
+    output, problems = apt_get("--simulate", "--yes", "--no-install-recommends", *FREELY, "install", *packages)
     moves, comes = [], []
-    for action, name, *rest in (line.split() for line in told.splitlines() if line.startswith(("Inst", "Remv"))):
+    for action, name, *rest in (line.split() for line in output.splitlines() if line.startswith(("Inst", "Remv"))):
         if action == "Inst":
             comes.append(f"{name}={next(word for word in rest if word.startswith('(')).strip('(')}")
         if action == "Remv" or rest[0].startswith("["):  # [the version that is installed]
@@ -91,8 +91,8 @@ def rehearsed():
     return {"problems": problems, "install": install, "remove": remove, "moves": moves}
 
 
-found = rehearsed()
-if found["problems"] or found["remove"]:
+result = rehearsed()
+if result["problems"] or result["remove"]:
     unread = read_lists()
-    found = {**found, "problems": unread} if unread else rehearsed()
-print(json.dumps(found))
+    result = {**result, "problems": unread} if unread else rehearsed()
+print(json.dumps(result))

@@ -16,7 +16,7 @@ import dnf  # pyright: ignore[reportMissingImports]: the distribution's own inte
 
 KERNEL = re.compile(r"kernel(-core|[\d.]+)?")
 MIB = 1024**2
-wanted, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
+required, astray, names, driver = (json.loads(argument) for argument in sys.argv[1:])
 locked = re.compile("|".join(names))
 
 
@@ -54,11 +54,11 @@ def prepared(base):
 def rehearsed():
     with dnf.Base() as base:
         prepared(base)
-        followers = [name for name in astray if name not in wanted]
+        followers = [name for name in astray if name not in required]
         offered = base.sack.query().available().filter(name=followers, version=driver)
         follow = dict.fromkeys({package.name for package in offered}, f"{driver}-*")
         remove = [name for name in followers if name not in follow]
-        for name, version in {**wanted, **follow}.items():
+        for name, version in {**required, **follow}.items():
             base.install(name if version == "*" else f"{name}-{version}")
         for name in remove:
             base.remove(name)
@@ -87,8 +87,8 @@ def answered():
         return {"problems": [words], "install": [], "remove": [], "moves": []}
 
 
-found = answered()
-if found["problems"] or found["remove"]:
+result = answered()
+if result["problems"] or result["remove"]:
     unread = read_repositories()
-    found = {**found, "problems": unread} if unread else answered()
-print(json.dumps(found))
+    result = {**result, "problems": unread} if unread else answered()
+print(json.dumps(result))

@@ -33,13 +33,13 @@ def modes():
 
 def slices():
     """Of each GPU the profiles of its slices: `  MIG 3g.20gb     Device  0: (UUID: …)` below its line of `-L`."""
-    found = {}
+    by_gpu = {}
     for line in smi("-L").splitlines():
         if gpu := re.match(r"GPU (\d+):", line):
-            found[int(gpu[1])] = []
+            by_gpu[int(gpu[1])] = []
         elif profile := re.match(r"\s+MIG (\S+)\s+Device", line):
-            found[max(found)].append(profile[1])
-    return found
+            by_gpu[max(by_gpu)].append(profile[1])
+    return by_gpu
 
 
 def astray(layout):
@@ -84,8 +84,8 @@ def systemctl(verb, names, *options):
 
 
 if __name__ == "__main__":
-    wanted = json.loads(LAYOUT.read_text())
+    layout = json.loads(LAYOUT.read_text())
     if sys.argv[1] == "apply":
-        apply(wanted)
+        apply(layout)
     else:
-        print(json.dumps(astray(wanted)))
+        print(json.dumps(astray(layout)))

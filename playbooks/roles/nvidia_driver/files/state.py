@@ -27,8 +27,8 @@ def on_disk(*kernel):
 
 def loaded():
     """`NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.178.04  Release Build ...`"""
-    found = re.search(r"Module(?: for \S+)?\s+([\d.]+)", LOADED.read_text()) if LOADED.exists() else None
-    return found[1] if found else None
+    match = re.search(r"Module(?: for \S+)?\s+([\d.]+)", LOADED.read_text()) if LOADED.exists() else None
+    return match[1] if match else None
 
 
 def options(file):
@@ -48,11 +48,11 @@ def restart(disk, flavour):
     return "its options are others than it was loaded with" if options(OPTIONS) != options(LOADED_WITH) else ""
 
 
-purpose, wanted, flavour, *kernels = sys.argv[1:]
+purpose, locked_version, flavour, *kernels = sys.argv[1:]
 disk = on_disk()
 if purpose == "load" and disk and not loaded():
     subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False)
 if loaded() and not LOADED_WITH.exists():
     LOADED_WITH.write_text("".join(f"{line}\n" for line in options(OPTIONS)))
-unbuilt = [kernel for kernel in kernels if on_disk("-k", kernel) != wanted]
+unbuilt = [kernel for kernel in kernels if on_disk("-k", kernel) != locked_version]
 print(json.dumps({"disk": disk, "loaded": loaded(), "restart": restart(disk, flavour), "unbuilt": unbuilt}))

@@ -32,8 +32,8 @@ WantedBy=sysinit.target
 def numbers(logins):
     """The numbers of logins, each once; a number stands for itself, a name that the node does not have for none."""
     known = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
-    found = (login if isinstance(login, int) else known.get(login) for login in logins)
-    return sorted({number for number in found if number is not None})
+    uids = (login if isinstance(login, int) else known.get(login) for login in logins)
+    return sorted({number for number in uids if number is not None})
 
 
 def table(name, users, chains):
@@ -65,9 +65,9 @@ def main(verb, name, users):
     file, unit = FILES / f"{name}.nft", UNITS / f"gpufleet-{name}.service"
     files = {file: table(name, json.loads(users), sys.stdin.read()), unit: UNIT.format(name=name, file=file)}
     wrong = [path for path, text in files.items() if differs(path, text)]
-    found = [*map(str, wrong), *([] if is_loaded(name) else [f"table gpufleet_{name}"])]
-    print("\n".join(found))
-    if verb == "look" or not found:
+    faults = [*map(str, wrong), *([] if is_loaded(name) else [f"table gpufleet_{name}"])]
+    print("\n".join(faults))
+    if verb == "look" or not faults:
         return
     FILES.mkdir(mode=0o755, exist_ok=True)
     for path in wrong:

@@ -18,5 +18,5 @@ def users(folder):
                 yield int(maps.parent.name)
 
 
-found = {folder: sorted(users(folder)) for folder in sys.argv[1:]}
-print(json.dumps({folder: pids for folder, pids in found.items() if pids}))
+processes = {folder: sorted(users(folder)) for folder in sys.argv[1:]}
+print(json.dumps({folder: pids for folder, pids in processes.items() if pids}))

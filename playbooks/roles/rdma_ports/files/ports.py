@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main(expected, folder):
-    faults = [fault for hca in expected["hcas"] for fault in found(expected, hca, folder / hca / "ports" / "1")]
+    faults = [fault for hca in expected["hcas"] for fault in port_faults(expected, hca, folder / hca / "ports" / "1")]
     if faults:
         print("\n".join(faults))
         return 1
@@ -20,7 +20,7 @@ def main(expected, folder):
     return 0
 
 
-def found(expected, hca, port):
+def port_faults(expected, hca, port):
     """The faults of one port."""
     if not port.is_dir():
         yield f"{hca}: is missing: see `lspci -d 15b3:` and the driver's log"

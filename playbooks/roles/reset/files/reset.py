@@ -69,26 +69,26 @@ def run(*command):
 
 def packages(names):
     rows = [line.split() for line in run(*LISTING).splitlines()]
-    found = [name for name, state in rows if state[1] != "n" and re.fullmatch("|".join(names), name)]
+    installed = [name for name, state in rows if state[1] != "n" and re.fullmatch("|".join(names), name)]
     # a unit that goes on running without its file cannot be loaded when the file is back
     if services := [name for name in SERVICES if Path("/usr/lib/systemd/system", f"{name}.service").exists()]:
         run("systemctl", "--quiet", "disable", "--now", *services)
-    if found:
-        run(*REMOVAL, *found)
-    return [f"package {name}" for name in found]
+    if installed:
+        run(*REMOVAL, *installed)
+    return [f"package {name}" for name in installed]
 
 
 def units():
     """Stops what is ours. A mount is named by its path, and may be in use."""
     mounts = [unit for unit in UNITS.glob("*.mount") if unit.read_text().startswith(SIGNATURE)]
-    found = sorted([*mounts, *(unit for unit in UNITS.glob("gpufleet-*.*") if unit.is_file())])
-    for unit in found:
+    units_left = sorted([*mounts, *(unit for unit in UNITS.glob("gpufleet-*.*") if unit.is_file())])
+    for unit in units_left:
         stopped = subprocess.run(["systemctl", "--quiet", "disable", "--now", unit.name], check=False)
         if stopped.returncode:
             sys.exit(f"reset: {unit.name} does not stop: look at `systemctl status {unit.name}`, then run it again")
     for unit in mounts:
         unit.unlink()
-    return [f"unit {unit.name}" for unit in found]
+    return [f"unit {unit.name}" for unit in units_left]
 
 
 def is_empty(path):
@@ -96,11 +96,11 @@ def is_empty(path):
 
 
 def files():
-    found = [file for place in PLACES for file in Path(place).rglob("*gpufleet*") if str(file) != KEPT]
-    found += [file for file in map(Path, GENERATED) if file.exists() or file.is_symlink()]
+    paths = [file for place in PLACES for file in Path(place).rglob("*gpufleet*") if str(file) != KEPT]
+    paths += [file for file in map(Path, GENERATED) if file.exists() or file.is_symlink()]
     signed = [file for file in map(Path, SIGNED) if file.exists()]
-    found += [file for file in signed if file.read_text().startswith(SIGNATURE)]
-    for file in found:
+    paths += [file for file in signed if file.read_text().startswith(SIGNATURE)]
+    for file in paths:
         file.unlink()
     folders = [folder for folder in map(Path, FOLDERS) if folder.is_dir()]
     inside = [path for folder in folders for path in folder.iterdir() if str(path) not in DATA or is_empty(path)]
@@ -109,7 +109,7 @@ def files():
     for folder in folders:
         if not any(folder.iterdir()):
             folder.rmdir()
-    return [str(path) for path in sorted(found + inside)]
+    return [str(path) for path in sorted(paths + inside)]
 
 
 def tenants():

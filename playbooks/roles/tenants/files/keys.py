@@ -45,8 +45,8 @@ def content(file):
     return file.read_text() if file.exists() else None
 
 
-def main(verb, wanted):
-    files = {SETTINGS: wanted["sshd"], **{KEYS / login: text for login, text in wanted["keys"].items()}}
+def main(verb, config):
+    files = {SETTINGS: config["sshd"], **{KEYS / login: text for login, text in config["keys"].items()}}
     stale = [file for file in KEYS.iterdir() if file not in files] if KEYS.is_dir() else []
     before = {file: content(file) for file in files}
     changed = [file for file, text in files.items() if before[file] != text]
@@ -59,7 +59,7 @@ def main(verb, wanted):
         put(file, files[file])
     ROOM.mkdir(mode=0o755, exist_ok=True)
     tested = sshd("-t")
-    if reason := tested.stderr.strip() if tested.returncode else next(filter(None, map(refusal, wanted["keys"])), ""):
+    if reason := tested.stderr.strip() if tested.returncode else next(filter(None, map(refusal, config["keys"])), ""):
         put(SETTINGS, before[SETTINGS]) if before[SETTINGS] is not None else SETTINGS.unlink()
         sys.exit(f"tenants: {reason}")
     if SETTINGS in changed:

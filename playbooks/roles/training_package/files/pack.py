@@ -19,12 +19,12 @@ from pathlib import Path
 
 def files(package: Path) -> dict[str, bytes]:
     """The package's files by their name in the archive, without what Python and editors leave behind."""
-    found = {}
+    contents = {}
     for path in sorted(package.rglob("*")):
         inside = path.relative_to(package.parent)
         if path.is_file() and path.suffix != ".pyc" and not any(part.startswith(".") for part in inside.parts):
-            found[inside.as_posix()] = path.read_bytes()
-    return found
+            contents[inside.as_posix()] = path.read_bytes()
+    return contents
 
 
 def archive(content: dict[str, bytes]) -> bytes:

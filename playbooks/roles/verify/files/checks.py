@@ -15,7 +15,7 @@ import driver
 import gpus
 import network
 import software
-from node import Fault, Node
+from node import CheckError, Node
 
 PROVEN_MOST = 5
 EVERYWHERE = (
@@ -73,7 +73,7 @@ def outcome(check, node, expected):
     """One check's result. Whatever hinders a check is a reason why the node is not ready."""
     try:
         return {"name": check.__name__, "ok": True, "detail": check(node, expected)}
-    except Fault as fault:
+    except CheckError as fault:
         reason = str(fault)
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"

@@ -30,8 +30,8 @@ def parsed(text):
     if report["ready"] and not (checks and all(check["ok"] for check in checks)):
         raise ValueError("it says that the node is ready, and not that every check has passed")
     time = report.get("time")
-    kept = [{"name": line(each["name"]), "ok": each["ok"], "detail": line(each["detail"])} for each in checks]
-    return {"ready": report["ready"], "checks": kept, "time": line(time) if isinstance(time, str) else None}
+    shown = [{"name": line(each["name"]), "ok": each["ok"], "detail": line(each["detail"])} for each in checks]
+    return {"ready": report["ready"], "checks": shown, "time": line(time) if isinstance(time, str) else None}
 
 
 def is_check(each):
@@ -53,8 +53,8 @@ def unreadable(reason):
 def row(node, report):
     """One line for a person: what a ready node is, why another is not ready."""
     if report["ready"]:
-        told = [check["detail"] for check in report["checks"] if check["name"] in TOLD_OF_THE_READY]
-        return node["name"], "ready", " · ".join(text for text in told if text not in ("none asked", "not measured"))
+        details = [check["detail"] for check in report["checks"] if check["name"] in TOLD_OF_THE_READY]
+        return node["name"], "ready", " · ".join(text for text in details if text not in ("none asked", "not measured"))
     reasons = [f"{check['name']}: {check['detail']}" for check in report["checks"] if not check["ok"]]
     return node["name"], "NOT READY", "; ".join(reasons)
 
@@ -63,11 +63,11 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for text in filter(str.strip, sys.stdin):
-        told = json.loads(text)
-        node, file = told["node"], folder / f"{told['node']['name']}.json"
-        if told["report"]:
+        answer = json.loads(text)
+        node, file = answer["node"], folder / f"{answer['node']['name']}.json"
+        if answer["report"]:
             try:
-                report = parsed(told["report"])
+                report = parsed(answer["report"])
             except ValueError as fault:
                 report = unreadable(fault)
             fresh = file.with_suffix(".new")

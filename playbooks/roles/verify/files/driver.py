@@ -3,7 +3,7 @@
 import json
 import re
 
-from node import Fault, words
+from node import CheckError, words
 
 LOADED = "/proc/driver/nvidia/version"
 DNF_SOURCES = "/etc/yum.repos.d/gpufleet-nvidia.repo"
@@ -13,15 +13,15 @@ CONTAINER_SECONDS = 120
 def versions(node, expected):
     """The lock's driver is the module on disk, the one loaded, the library, and the fabric manager."""
     lock = locked(node, expected)
-    found = {"on disk": on_disk(node), "loaded": loaded(node), "library": library(node)}
+    by_place = {"on disk": on_disk(node), "loaded": loaded(node), "library": library(node)}
     if switches(node, expected) != "none":
-        found["fabric manager"] = fabric_manager(node)
-    wrong = [f"{place} {version or 'none'}" for place, version in found.items() if version != lock["driver"]]
+        by_place["fabric manager"] = fabric_manager(node)
+    wrong = [f"{place} {version or 'none'}" for place, version in by_place.items() if version != lock["driver"]]
     if wrong:
-        raise Fault(f"the lock says {lock['driver']}: {', '.join(wrong)}: run gpu_node.yml")
+        raise CheckError(f"the lock says {lock['driver']}: {', '.join(wrong)}: run gpu_node.yml")
     if ("Open Kernel Module" in node.read(LOADED)) != (lock["flavour"] == "open"):
-        raise Fault(f"the loaded module is not the {lock['flavour']} one: run gpu_node.yml")
-    return f"{lock['driver']} {lock['flavour']}: {', '.join(found)}"
+        raise CheckError(f"the loaded module is not the {lock['flavour']} one: run gpu_node.yml")
+    return f"{lock['driver']} {lock['flavour']}: {', '.join(by_place)}"
 
 
 def kernel(node, expected):
@@ -32,7 +32,9 @@ def kernel(node, expected):
     newest, lock = max(kernels, key=natural), locked(node, expected)["driver"]
     built = node.run("modinfo", "-k", newest, "-F", "version", "nvidia", codes=(0, 1)).strip()
     if built != lock:
-        raise Fault(f"the next boot takes {newest}, whose driver is {built or 'none'}, not {lock}: run gpu_node.yml")
+        raise CheckError(
+            f"the next boot takes {newest}, whose driver is {built or 'none'}, not {lock}: run gpu_node.yml"
+        )
     return f"{newest} has {built}"
 
 
@@ -44,11 +46,11 @@ def packages(node, expected):
     rows = (line.split() for line in listing.splitlines())
     ruled = {row[0]: row[1][0] for row in rows if re.fullmatch("|".join(expected["locked_names"]), row[0])}
     if loose := sorted(name for name, want in ruled.items() if want == "i"):
-        raise Fault(f"{words(loose)} not held: run gpu_node.yml")
+        raise CheckError(f"{words(loose)} not held: run gpu_node.yml")
     settings = node.run("apt-config", "dump", "Unattended-Upgrade::Package-Blacklist")
-    kept = expected["locked_names"] + expected["kernel_names"]
-    if missing := [name for name in kept if f'"{name}"' not in settings]:
-        raise Fault(f"unattended upgrades may change {words(missing)}: run gpu_node.yml")
+    excluded = expected["locked_names"] + expected["kernel_names"]
+    if missing := [name for name in excluded if f'"{name}"' not in settings]:
+        raise CheckError(f"unattended upgrades may change {words(missing)}: run gpu_node.yml")
     return f"{sum(want == 'h' for want in ruled.values())} held"
 
 
@@ -56,10 +58,10 @@ def of_dnf(node, expected):
     """With dnf the sources hold it: they leave no other version to take."""
     driver, sources = locked(node, expected)["driver"], node.read(DNF_SOURCES)
     if f"*nvidia*-{driver}-*" not in sources:
-        raise Fault(f"{DNF_SOURCES} leaves dnf other drivers than {driver}: run gpu_node.yml")
+        raise CheckError(f"{DNF_SOURCES} leaves dnf other drivers than {driver}: run gpu_node.yml")
     automatic = "automatic.conf" in node.names("/etc/dnf") and node.read("/etc/dnf/automatic.conf")
     if automatic and not re.search(r"^excludepkgs\s*=.*\bkernel\*", automatic, re.MULTILINE):
-        raise Fault("dnf-automatic may install another kernel: run gpu_node.yml")
+        raise CheckError("dnf-automatic may install another kernel: run gpu_node.yml")
     return f"{driver} alone is offered"
 
 
@@ -67,17 +69,19 @@ def containers(node, expected):
     """Containers are given every GPU, with the libraries of the driver that runs."""
     active(node, expected["engine"])
     if "nvidia.yaml" in node.names("/var/run/cdi"):
-        raise Fault("/var/run/cdi/nvidia.yaml counts in place of /etc/cdi/nvidia.yaml: run gpu_node.yml")
+        raise CheckError("/var/run/cdi/nvidia.yaml counts in place of /etc/cdi/nvidia.yaml: run gpu_node.yml")
     text, version = node.read("/etc/cdi/nvidia.yaml"), locked(node, expected)["driver"]
     if f".so.{version}" not in text:
-        raise Fault(f"/etc/cdi/nvidia.yaml names libraries of another driver than {version}: run gpu_node.yml")
+        raise CheckError(f"/etc/cdi/nvidia.yaml names libraries of another driver than {version}: run gpu_node.yml")
     named = {int(number) for number in re.findall(r"^\s*-?\s*name: ['\"]?(\d+)(?::\d+)?['\"]?$", text, re.MULTILINE)}
     if missing := set(range(expected["gpus"])) - named:
-        raise Fault(f"/etc/cdi/nvidia.yaml does not name GPU {words(sorted(missing))}: run gpu_node.yml")
+        raise CheckError(f"/etc/cdi/nvidia.yaml does not name GPU {words(sorted(missing))}: run gpu_node.yml")
     if image := expected["image"]:
         seen = node.run(*INSIDE, image, "nvidia-smi", "-L", seconds=CONTAINER_SECONDS).count("GPU ")
         if seen != expected["gpus"]:
-            raise Fault(f"a container of {image} sees {seen} of {expected['gpus']} GPUs: look at `nvidia-ctk cdi list`")
+            raise CheckError(
+                f"a container of {image} sees {seen} of {expected['gpus']} GPUs: look at `nvidia-ctk cdi list`"
+            )
     return f"/etc/cdi/nvidia.yaml names {len(named)}" + (f", {image} sees them" if image else "")
 
 
@@ -91,7 +95,7 @@ def locked(node, expected):
     """The lock's versions on this distribution."""
     here = distribution(node)
     if here not in expected["drivers"]:
-        raise Fault(f"no locked driver on {here}")
+        raise CheckError(f"no locked driver on {here}")
     return expected["drivers"][here]
 
 
@@ -116,8 +120,8 @@ def loaded(node):
         text = node.read(LOADED)
     except FileNotFoundError:
         return None
-    found = re.search(r"Module(?: for \S+)?\s+([\d.]+)", text)
-    return found and found[1]
+    match = re.search(r"Module(?: for \S+)?\s+([\d.]+)", text)
+    return match and match[1]
 
 
 def library(node):
@@ -128,14 +132,14 @@ def library(node):
 
 
 def fabric_manager(node):
-    found = re.search(r"version is\s*:\s*([\d.]+)", node.run("nv-fabricmanager", "--version"))
-    return found and found[1]
+    match = re.search(r"version is\s*:\s*([\d.]+)", node.run("nv-fabricmanager", "--version"))
+    return match and match[1]
 
 
 def active(node, service):
     state = node.run("systemctl", "is-active", service, codes=range(256)).strip()
     if state != "active":
-        raise Fault(f"{service} is {state}: run gpu_node.yml, then look at `journalctl -u {service}`")
+        raise CheckError(f"{service} is {state}: run gpu_node.yml, then look at `journalctl -u {service}`")
 
 
 def natural(name):

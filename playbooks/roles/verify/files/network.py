@@ -4,7 +4,7 @@ Counters: Linux, Documentation/ABI/stable/sysfs-class-infiniband (port_xmit_data
 sysfs-class-net-statistics; EFA's hw_counters, drivers/infiniband/hw/efa/efa_verbs.c.
 """
 
-from node import Fault
+from node import CheckError
 
 CARDS = "/sys/class/infiniband"
 DRIVERS = {"efa": "efa", "erdma": "erdma", "infiniband": "mlx5_core", "roce": "mlx5_core"}
@@ -19,11 +19,13 @@ def rdma(node, expected):
     there = [card for card in node.names(CARDS) if card in named or not named]
     cards = [card for card in there if of_fabric(node, card, DRIVERS[name])]
     if len(cards) < (count or 1):
-        raise Fault(f"{len(cards)} of {count or 'at least 1'} {name} cards are there: look at `dmesg`, reboot the node")
+        raise CheckError(
+            f"{len(cards)} of {count or 'at least 1'} {name} cards are there: look at `dmesg`, reboot the node"
+        )
     for card in cards:
         state = node.read(f"{CARDS}/{card}/ports/1/state").strip()
         if not state.endswith("ACTIVE"):
-            raise Fault(f"{card} is {state.rpartition(' ')[2]}: check its cable and its driver")
+            raise CheckError(f"{card} is {state.rpartition(' ')[2]}: check its cable and its driver")
     return f"{len(cards)} {name}"
 
 
@@ -39,16 +41,16 @@ def of_fabric(node, card, driver):
 
 def all_reduce(node, expected):
     """What `all_reduce` measured before: the nodes' sum was right, fast enough, and went over the fabric."""
-    told = expected["all_reduce"]
-    if not told:
+    result = expected["all_reduce"]
+    if not result:
         return "not measured"
-    if "fault" in told:
-        raise Fault(told["fault"])
-    if told["moved_mb"] < told["must_move_mb"]:
-        raise Fault(
-            f"{told['moved_mb']:.0f} of at least {told['must_move_mb']:.0f} MB went over {told['over']}: "
+    if "fault" in result:
+        raise CheckError(result["fault"])
+    if result["moved_mb"] < result["must_move_mb"]:
+        raise CheckError(
+            f"{result['moved_mb']:.0f} of at least {result['must_move_mb']:.0f} MB went over {result['over']}: "
             f"it took another network, look at NCCL_DEBUG=INFO"
         )
-    if told["gb_per_s"] < expected["all_reduce_gb_per_s"]:
-        raise Fault(f"{told['gb_per_s']:.2f} GB/s, at least {expected['all_reduce_gb_per_s']} are asked")
-    return f"{told['ranks']} ranks, {told['gb_per_s']:.2f} GB/s, {told['moved_mb']:.0f} MB over {told['over']}"
+    if result["gb_per_s"] < expected["all_reduce_gb_per_s"]:
+        raise CheckError(f"{result['gb_per_s']:.2f} GB/s, at least {expected['all_reduce_gb_per_s']} are asked")
+    return f"{result['ranks']} ranks, {result['gb_per_s']:.2f} GB/s, {result['moved_mb']:.0f} MB over {result['over']}"

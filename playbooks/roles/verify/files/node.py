@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM_SECONDS = 120  # a sick driver lets whoever asks it hang
 
 
-class Fault(Exception):
+class CheckError(Exception):
     """Why a check has failed, and what to do about it."""
 
 
@@ -32,7 +32,7 @@ class Node:
         return os.access(folder, os.W_OK | os.X_OK)
 
     def run(self, *command, seconds=PROGRAM_SECONDS, codes=(0,), folder=None, login=None):
-        """What a program prints. Raises Fault for another exit code, with the program's first line.
+        """What a program prints. Raises CheckError for another exit code, with the program's first line.
 
         login: who runs it, where we are root.
         """
@@ -49,7 +49,7 @@ class Node:
             check=False,
         )
         if answer.returncode not in codes:
-            raise Fault(f"`{' '.join(command[:2])}`: {telling_line(answer.stdout + answer.stderr)}")
+            raise CheckError(f"`{' '.join(command[:2])}`: {telling_line(answer.stdout + answer.stderr)}")
         return answer.stdout
 
     def write_mb_per_s(self, folder, mb):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from node import Fault
+from node import CheckError
 
 PYTHON_SECONDS = 60  # an interpreter on a cold shared file system
 DISK_MB = 64
@@ -15,10 +15,10 @@ print("python", platform.python_version(), "· torch", importlib.metadata.versio
 
 def facts(node, expected):
     """node.json is whole and speaks of this node."""
-    told = json.loads(node.read(expected["facts"]))
-    if (told["cluster"]["stack"], told["node"]) != (expected["stack"], expected["node"]):
-        raise Fault(f"{expected['facts']} speaks of another node: run gpu_node.yml")
-    return f"{told['node']['name']} of {told['cluster']['stack']}"
+    document = json.loads(node.read(expected["facts"]))
+    if (document["cluster"]["stack"], document["node"]) != (expected["stack"], expected["node"]):
+        raise CheckError(f"{expected['facts']} speaks of another node: run gpu_node.yml")
+    return f"{document['node']['name']} of {document['cluster']['stack']}"
 
 
 def environment(node, expected):
@@ -31,10 +31,10 @@ def package(node, expected):
     held = node.resolved(expected["package"])
     manifest = node.read(f"{held}/MANIFEST")
     if not held.endswith(hashlib.sha256(manifest.encode()).hexdigest()[:16]):
-        raise Fault(f"{held} is not what its name says: run gpu_node.yml")
-    found = node.run("sha256sum", "--check", "--quiet", "--strict", "MANIFEST", folder=held, codes=(0, 1))
-    if found:
-        raise Fault(f"{held}: {found.splitlines()[0]}: run gpu_node.yml")
+        raise CheckError(f"{held} is not what its name says: run gpu_node.yml")
+    damaged = node.run("sha256sum", "--check", "--quiet", "--strict", "MANIFEST", folder=held, codes=(0, 1))
+    if damaged:
+        raise CheckError(f"{held}: {damaged.splitlines()[0]}: run gpu_node.yml")
     return held.rpartition("/")[2]
 
 
@@ -42,7 +42,7 @@ def storage(node, expected):
     """Shared folders are there and take files."""
     for path in expected["storage"]:
         if not node.takes_files(path):
-            raise Fault(f"{path} is missing or takes no files")
+            raise CheckError(f"{path} is missing or takes no files")
     return ", ".join(expected["storage"]) or "none asked"
 
 
@@ -50,7 +50,7 @@ def mounts(node, expected):
     """What is to be mounted is: an empty folder in its place takes files too, and fills the root disk. (proc(5))"""
     there = {line.split()[4] for line in node.read("/proc/self/mountinfo").splitlines()}
     if missing := [path for path in expected["mounts"] if path not in there]:
-        raise Fault(f"{', '.join(missing)} not mounted: run gpu_node.yml, then look at `systemctl --failed`")
+        raise CheckError(f"{', '.join(missing)} not mounted: run gpu_node.yml, then look at `systemctl --failed`")
     return ", ".join(expected["mounts"]) or "none asked"
 
 
@@ -59,7 +59,7 @@ def disk(node, expected):
     speeds = {folder: node.write_mb_per_s(folder, DISK_MB) for folder in expected["disks"]}
     for folder, speed in speeds.items():
         if speed < expected["disks"][folder]:
-            raise Fault(
+            raise CheckError(
                 f"{folder} takes {speed:.0f} MB/s, at least {expected['disks'][folder]} are asked: replace the disk"
             )
     return ", ".join(f"{folder} {speed:.0f} MB/s" for folder, speed in speeds.items()) or "none asked"

@@ -13,12 +13,12 @@ for line in Path(sys.argv[1]).read_text().replace("\\\n", "").splitlines():
     text = line.partition("--hash")[0].strip()
     if not text or text.startswith(("#", "-")):
         continue
-    wanted = Requirement(text)
-    if wanted.marker and not wanted.marker.evaluate():
+    requirement = Requirement(text)
+    if requirement.marker and not requirement.marker.evaluate():
         continue
     try:
-        there = importlib.metadata.version(wanted.name)
+        there = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
         there = None
-    if there is None or not wanted.specifier.contains(there, prereleases=True):
-        print(wanted.name)
+    if there is None or not requirement.specifier.contains(there, prereleases=True):
+        print(requirement.name)

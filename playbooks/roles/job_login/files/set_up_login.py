@@ -29,35 +29,35 @@ AS_JOB = Path("/usr/local/lib/gpufleet/as-job")
 ROOT = 0
 
 
-def main(verb, wanted):
-    refuse(wanted)
-    for label, right, make in steps(wanted):
+def main(verb, config):
+    refuse(config)
+    for label, right, make in steps(config):
         if not right():
             print(label)
             if verb == "settle":
                 make()
 
 
-def steps(wanted):
+def steps(config):
     """What must be, in order: its label, whether it is so, and what makes it so."""
-    uid, state = wanted["uid"], Path(wanted["state"])
-    yield f"login {wanted['name']}", lambda: has_login(wanted), lambda: make_login(wanted)
-    yield folder_step(Path(wanted["home"]), uid, uid, 0o700)
+    uid, state = config["uid"], Path(config["state"])
+    yield f"login {config['name']}", lambda: has_login(config), lambda: make_login(config)
+    yield folder_step(Path(config["home"]), uid, uid, 0o700)
     yield f"folder {state}", lambda: is_roots_alone(state), lambda: take_over(state)
-    operator = pwd.getpwnam(wanted["operator"]).pw_uid
+    operator = pwd.getpwnam(config["operator"]).pw_uid
     yield folder_step(state / "jobs", operator, uid, 0o2750)
-    stored = [Path(path) for path in wanted["storage"] if Path(path).is_dir()]
-    mounted = [Path(path) for path in wanted["mounted"] if Path(path, "runs").is_dir()]  # jobs make it there themselves
+    stored = [Path(path) for path in config["storage"] if Path(path).is_dir()]
+    mounted = [Path(path) for path in config["mounted"] if Path(path, "runs").is_dir()]  # jobs make it there themselves
     for above in (state, *stored, *mounted):
         yield runs_step(above / "runs", uid, operator)
-    yield file_step(AS_JOB, wanted["as_job"], 0o755)
-    if wanted["hide"]:
-        yield from hiding(wanted)
+    yield file_step(AS_JOB, config["as_job"], 0o755)
+    if config["hide"]:
+        yield from hiding(config)
 
 
-def refuse(wanted):
+def refuse(config):
     """Ends it all where the login is another's, or can do more than it should."""
-    name, uid = wanted["name"], wanted["uid"]
+    name, uid = config["name"], config["uid"]
     holders = {entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == uid}
     holders |= {entry.gr_name for entry in grp.getgrall() if entry.gr_gid == uid}
     if others := sorted(holders - {name}):
@@ -66,9 +66,9 @@ def refuse(wanted):
         there = pwd.getpwnam(name)
     except KeyError:
         return
-    if (there.pw_uid, there.pw_gid, there.pw_dir) != (uid, uid, wanted["home"]):
+    if (there.pw_uid, there.pw_gid, there.pw_dir) != (uid, uid, config["home"]):
         sys.exit(f"login: {name} is another login already ({there.pw_uid}, {there.pw_dir}): set job_login_name")
-    more = {grp.getgrgid(gid).gr_name for gid in os.getgrouplist(name, uid) if gid != uid} - set(wanted["groups"])
+    more = {grp.getgrgid(gid).gr_name for gid in os.getgrouplist(name, uid) if gid != uid} - set(config["groups"])
     if more:
         sys.exit(f"login: {name} is in {', '.join(sorted(more))}: take it out (`gpasswd -d {name} GROUP`)")
     with suppress(FileNotFoundError):  # no sudo, no rules of it
@@ -77,18 +77,18 @@ def refuse(wanted):
             sys.exit(f"login: {name} may use sudo: take it out of /etc/sudoers and /etc/sudoers.d")
 
 
-def has_login(wanted):
+def has_login(config):
     lines = Path("/etc/shadow").read_text().splitlines()
-    fields = next((line.split(":") for line in lines if line.startswith(f"{wanted['name']}:")), None)
+    fields = next((line.split(":") for line in lines if line.startswith(f"{config['name']}:")), None)
     return fields is not None and fields[1].startswith(("!", "*")) and fields[7] == EXPIRED_DAY
 
 
-def make_login(wanted):
-    name, number = wanted["name"], str(wanted["uid"])
+def make_login(config):
+    name, number = config["name"], str(config["uid"])
     if name not in (entry.gr_name for entry in grp.getgrall()):
         run("groupadd", "--system", "--gid", number, name)
     if name not in (entry.pw_name for entry in pwd.getpwall()):
-        about = ["--home-dir", wanted["home"], "--create-home", "--shell", "/usr/sbin/nologin", "--comment", "jobs"]
+        about = ["--home-dir", config["home"], "--create-home", "--shell", "/usr/sbin/nologin", "--comment", "jobs"]
         run("useradd", "--system", "--uid", number, "--gid", number, *about, name)
     run("usermod", "--lock", "--expiredate", EXPIRED_DATE, name)
 
@@ -181,20 +181,20 @@ def hand_over(folder, old, new):
             os.close(inside)
 
 
-def hiding(wanted):
+def hiding(config):
     """Who sees the processes of others: root, and the services that ask of whom they are."""
-    group = wanted["seeing_group"]
+    group = config["seeing_group"]
 
     def number():
         return next((entry.gr_gid for entry in grp.getgrall() if entry.gr_name == group), None)
 
     yield f"group {group}", lambda: number() is not None, lambda: run("groupadd", "--system", group)
     reload = ("systemctl", "daemon-reload")
-    for service in filter(is_installed, wanted["seeing_services"]):
+    for service in filter(is_installed, config["seeing_services"]):
         extra = f"# Written by gpufleet.\n[Service]\nSupplementaryGroups={group}\n"
         restart = ("systemctl", "try-restart", f"{service}.service")
         yield file_step(UNITS / f"{service}.service.d/gpufleet.conf", extra, 0o644, reload, restart)
-    unit = wanted["hiding_unit"].replace("GID", str(number()))
+    unit = config["hiding_unit"].replace("GID", str(number()))
     yield file_step(UNITS / HIDING, unit, 0o644, reload, ("systemctl", "--quiet", "enable", HIDING))
     yield "processes of others", lambda: is_hidden(number()), lambda: run("systemctl", "restart", HIDING)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 CONTAINER_MARKS = ("/run/systemd/container", "/run/.containerenv", "/.dockerenv")
 
 
-def may_raise(name, asked):
+def may_raise(name, limit):
     kind = getattr(resource, f"RLIMIT_{name.upper()}")
-    value = resource.RLIM_INFINITY if asked == "unlimited" else asked
+    value = resource.RLIM_INFINITY if limit == "unlimited" else limit
     try:
         resource.setrlimit(kind, (value, value))
     except (OSError, ValueError):  # the kernel's two ways to say no

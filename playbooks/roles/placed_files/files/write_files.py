@@ -84,20 +84,20 @@ def make(folder, owner, mode):
     os.fchmod(opened, mode)
 
 
-def place(wanted):
+def place(entry):
     """Puts one in place if it is not; whether it was not."""
-    path = Path(wanted["path"])
-    if "content" not in wanted:
-        owner = pwd.getpwnam(wanted["owner"]).pw_uid if "owner" in wanted else os.geteuid()
-        mode = int(wanted.get("mode", FOLDER_MODE), 8)
+    path = Path(entry["path"])
+    if "content" not in entry:
+        owner = pwd.getpwnam(entry["owner"]).pw_uid if "owner" in entry else os.geteuid()
+        mode = int(entry.get("mode", FOLDER_MODE), 8)
         there = path.resolve() if path.is_symlink() and path.lstat().st_uid in ours else path
         if os.path.lexists(there) and is_right(there, stat.S_IFDIR, owner, mode):
             return False
         if verb == "place":
             make(path, owner, mode)
         return True
-    content, mode = wanted["content"].encode(), int(wanted.get("mode", FILE_MODE), 8)
-    content = base64.b64decode(content) if wanted.get("base64") else content
+    content, mode = entry["content"].encode(), int(entry.get("mode", FILE_MODE), 8)
+    content = base64.b64decode(content) if entry.get("base64") else content
     there = os.path.lexists(path) and is_right(path, stat.S_IFREG, os.geteuid(), mode)
     if there and path.lstat().st_gid == os.getegid() and path.read_bytes() == content:
         return False

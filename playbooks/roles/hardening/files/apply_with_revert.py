@@ -34,12 +34,12 @@ WantedBy=sysinit.target
 """
 
 
-def begin(wanted, seconds):
+def begin(files, seconds):
     BEFORE.parent.mkdir(parents=True, exist_ok=True)
     os.chown(BEFORE.parent, 0, 0)  # an earlier version gave it to the login of jobs, and root follows what stands there
     if begun():
         revert()  # of a trial that nobody ended
-    changed = {path: text for path, text in wanted.items() if text != content(path)}
+    changed = {path: text for path, text in files.items() if text != content(path)}
     if not changed:
         return
     BEFORE.unlink(missing_ok=True)

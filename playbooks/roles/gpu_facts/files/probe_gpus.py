@@ -49,10 +49,10 @@ def smi(query):
 
 
 def busy():
-    told = smi("--query-compute-apps=pid")
-    if told is None:
+    output = smi("--query-compute-apps=pid")
+    if output is None:
         return sorted(holders()) if (PROC / "driver/nvidia/version").exists() else []
-    return sorted({int(pid) for pid in told.split() if pid.isdigit()})
+    return sorted({int(pid) for pid in output.split() if pid.isdigit()})
 
 
 def holders():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 manager = sys.argv[1]
-wanted, unwanted, names, driver = (json.loads(argument) for argument in sys.argv[2:])
+required, unwanted, names, driver = (json.loads(argument) for argument in sys.argv[2:])
 
 
 def listed(*command):
@@ -33,12 +33,12 @@ def of_dnf():
     rows = listed("rpm", "--query", "--all", "--queryformat", "%{NAME}\t%{VERSION}-%{RELEASE}\t%{ARCH}\n")
     headers = [row for row in rows if row[0].startswith("kernel-devel")]
     whole = {f"{name}-{version}{end}": version for name, version, arch in headers for end in ("", f".{arch}")}
-    found = {**whole, **{name: version for name, version, _ in rows}}
-    return found, set(found)
+    versions = {**whole, **{name: version for name, version, _ in rows}}
+    return versions, set(versions)
 
 
 def is_as_wanted(name):
-    return name in installed and fnmatch.fnmatch(installed[name], wanted[name])
+    return name in installed and fnmatch.fnmatch(installed[name], required[name])
 
 
 def is_of_another_driver(name):
@@ -51,7 +51,7 @@ ruled = {name for name in installed if locked.fullmatch(name)}
 print(
     json.dumps(
         {
-            "lacking": [name for name in wanted if not is_as_wanted(name)],
+            "lacking": [name for name in required if not is_as_wanted(name)],
             "unwanted": [name for name in unwanted if name in installed],
             "astray": sorted(name for name in ruled if driver and is_of_another_driver(name)),
             "loose": sorted(ruled - held),

@@ -129,8 +129,8 @@ def plain(tenant):
     return {**tenant, **numbers, "name": str(tenant["name"]), "gpus": [int(gpu) for gpu in tenant["gpus"]]}
 
 
-asked = json.load(sys.stdin)
-tenants = [plain(tenant) for tenant in asked["tenants"]]
-wrong = list(problems(tenants, asked["mounts"]))
+config = json.load(sys.stdin)
+tenants = [plain(tenant) for tenant in config["tenants"]]
+wrong = list(problems(tenants, config["mounts"]))
 marks = [int(mark.read_text()) for mark in MARKS.iterdir()] if MARKS.is_dir() else []
 print(json.dumps({"problems": wrong, "uids": sorted({*marks, *(tenant["uid"] for tenant in tenants)})}))
