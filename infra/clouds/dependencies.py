@@ -11,6 +11,6 @@ from typing import Any
 from pulumi import Input, Output
 
 
-def once(value: Input[str], *made: Input[Any]) -> Output[str]:
+def once(value: Input[str], *needed: Input[Any]) -> Output[str]:
     """The value, known only when everything in `made` is."""
-    return Output.all(value, *made).apply(lambda all_of_it: all_of_it[0])
+    return Output.all(value, *needed).apply(lambda all_of_it: all_of_it[0])

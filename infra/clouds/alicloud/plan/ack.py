@@ -34,10 +34,10 @@ NOTICE_SECONDS = 280  # ECS announces the end of spot capacity five minutes befo
 
 
 def ack_plan(
-    stack: str, asked: AlicloudSpec, ack: Ack, groups: Sequence[AlicloudGroupPlan], network: AlicloudNetworkPlan
+    stack: str, spec: AlicloudSpec, ack: Ack, groups: Sequence[AlicloudGroupPlan], network: AlicloudNetworkPlan
 ) -> AckPlan:
     """The control plane, and the tenant in it."""
-    private = {vswitch_name("private", zone) for zone in asked.all_zones}
+    private = {vswitch_name("private", zone) for zone in spec.all_zones}
     erdma = any(group.fabric == "erdma" for group in groups)
     return AckPlan(
         name=f"gpufleet-{stack}",

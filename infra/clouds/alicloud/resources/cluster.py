@@ -33,7 +33,7 @@ OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 
 
 class Cluster(ComponentResource):
-    """The whole cluster. kept: the folder for what is uploaded.
+    """The whole cluster. folder: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
     storage: by name, the buckets that are mounted. kubernetes: the id of a cluster of ACK.
@@ -42,46 +42,46 @@ class Cluster(ComponentResource):
     store: Input[str]
     storage: Mapping[str, Input[str]]
 
-    def __init__(self, name: str, plan: AlicloudPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, plan: AlicloudPlan, folder: Path, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Cluster", name, {}, opts)
         self._plan = plan
-        mine = ResourceOptions(parent=self)
-        self._network = network = Network("network", NetworkArgs(plan=plan.network, stack=plan.stack), mine)
-        self._key = Encryption("encryption", EncryptionArgs(plan=plan.key), mine)
+        child = ResourceOptions(parent=self)
+        self._network = network = Network("network", NetworkArgs(plan=plan.network, stack=plan.stack), child)
+        self._key = Encryption("encryption", EncryptionArgs(plan=plan.key), child)
         access_args = AccessArgs(plan=plan.access, network=plan.network, stack=plan.stack, vpc_id=network.vpc_id)
-        self._access = Access("access", access_args, mine)
-        FlowLog("flow-log", FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id), mine)
+        self._access = Access("access", access_args, child)
+        FlowLog("flow-log", FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id), child)
         events = EventsArgs(plan=plan.interruption, budget=plan.budget, stack=plan.stack, region=plan.region)
-        Events("interruption", events, mine)
+        Events("interruption", events, child)
         self._buckets = self._declare_buckets()
         self.storage = {name: bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
         self.store = ""
         if isinstance(plan, AlicloudAckPlan):
             self._kubernetes(plan.ack)
         else:
-            self._machines(kept)
+            self._machines(folder)
         self.register_outputs({"store": self.store})
 
     def _declare_buckets(self) -> dict[str, Output[str]]:
-        wanted = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
-        wanted |= {plan.name: plan.retention for plan in self._plan.storage}
+        retentions = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
+        retentions |= {plan.name: plan.retention for plan in self._plan.storage}
         return {
             name: Bucket(
                 f"storage-{name}" if name else "own",
                 BucketArgs(plan=retention, key_id=self._key.key_id),
                 ResourceOptions(parent=self),
             ).bucket
-            for name, retention in wanted.items()
+            for name, retention in retentions.items()
         }
 
-    def _machines(self, kept: Path) -> None:
+    def _machines(self, folder: Path) -> None:
         """Nodes that a playbook makes."""
-        mine, plan = ResourceOptions(parent=self), self._plan
-        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=kept), mine)
+        child, plan = ResourceOptions(parent=self), self._plan
+        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=folder), child)
         may = IdentityArgs(
             plan=plan.permissions or (), stack=plan.stack, buckets=self._buckets, key_arn=self._key.key_arn
         )
-        self._identity = Identity("nodes", may, mine)
+        self._identity = Identity("nodes", may, child)
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:
             self.store = groups[plan.store.group].address or ""

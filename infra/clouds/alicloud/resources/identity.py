@@ -34,12 +34,12 @@ class Identity(ComponentResource):
 
     def __init__(self, name: str, args: IdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Identity", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         role = ram.Role(
             f"{name}-role",
             role_name=nodes_role(args.stack),
             assume_role_policy_document=assumed_by("ecs.aliyuncs.com"),
-            opts=mine,
+            opts=child,
         )
         policy = ram.Policy(
             f"{name}-permissions",
@@ -48,14 +48,14 @@ class Identity(ComponentResource):
                 {"Version": VERSION, "Statement": [_statement(each, args) for each in args.plan]}
             ),
             rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
-            opts=mine,
+            opts=child,
         )
         attached = ram.RolePolicyAttachment(
             f"{name}-permitted",
             role_name=role.role_name,
             policy_name=policy.policy_name,
             policy_type="Custom",
-            opts=mine,
+            opts=child,
         )
         self.role_name = once(role.role_name, attached.id)
         self.register_outputs({"role_name": self.role_name})

@@ -26,8 +26,8 @@ def type_is_sold_this_way(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Each type has its usage classes (EC2 API, DescribeInstanceTypes, SupportedUsageClasses)."""
     for i, group in enumerate(plan.groups):
         sold = load().type(group.type).usage_classes
-        if (wanted := USAGE_CLASSES[type(group.market)]) not in sold:
-            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {wanted}, only as {' or '.join(sold)}"
+        if (usage := USAGE_CLASSES[type(group.market)]) not in sold:
+            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {usage}, only as {' or '.join(sold)}"
 
 
 @rule("type-is-offered-in-the-region", AwsPlan)
@@ -125,9 +125,9 @@ def spot_cap_is_below_on_demand(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation
 @rule("head-stays", AwsPlan)
 def head_stays(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """The login machine is one machine that nobody takes back: all others are reached through it."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if group.role == "head" and asked.count != 1:
-            key = "min" if asked.count is None else "count"
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group.role == "head" and group_spec.count != 1:
+            key = "min" if group_spec.count is None else "count"
             yield f"cluster.nodes[{i}].{key}", "the group `head` is the one login machine: its count is 1"
         if group.role == "head" and not isinstance(group.market, OnDemand):
             yield f"cluster.nodes[{i}].market", f"the head is bought on demand, not as {group.market.kind}"

@@ -24,16 +24,16 @@ USE_OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMulti
 
 
 def permissions(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+    spec: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
 ) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return (
         in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
         *use_of_buckets(storage),
-        use_key(asked.region, storage),
+        use_key(spec.region, storage),
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
         *_telling_of_load(groups),
-        *([SESSIONS] if asked.access.ssm else []),
+        *([SESSIONS] if spec.access.ssm else []),
     )
 
 

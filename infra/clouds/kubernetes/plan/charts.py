@@ -48,12 +48,12 @@ KEYS: Mapping[str, frozenset[str]] = {
 }
 
 
-def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
+def charts(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     """In the order in which they need each other; none where the cluster has its own."""
-    return map(locked, _needed(asked, groups, components) if components.install else ())
+    return map(locked, _needed(tenancy, groups, components) if components.install else ())
 
 
-def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
+def _needed(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     resources = {resource for group in groups for resource in group.resources}
     yield PROMETHEUS
     yield gpu_operator(components, mixed=any(each.startswith("nvidia.com/mig-") for each in resources))
@@ -62,9 +62,9 @@ def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Componen
     if any(each.startswith(SHARED) for each in resources):
         yield NETWORK_OPERATOR
     yield KUEUE
-    if asked.form != "job":
+    if tenancy.form != "job":
         yield TRAINER
-    if asked.serving is not None:
+    if tenancy.serving is not None:
         yield KEDA
 
 

@@ -11,27 +11,27 @@ from infra.clouds.kubernetes.spec.cluster import Components, Tenancy
 from infra.plan.model import SharedPlan
 
 
-def tenant_plan(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> TenantPlan:
+def tenant_plan(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> TenantPlan:
     """groups: the nodes with GPUs that the tenant has."""
     return TenantPlan(
-        namespace=asked.name,
-        image=asked.image,
-        form=asked.form,
-        charts=tuple(charts.charts(asked, groups, components)),
-        manifests=tuple(_manifests(asked, groups, components)),
+        namespace=tenancy.name,
+        image=tenancy.image,
+        form=tenancy.form,
+        charts=tuple(charts.charts(tenancy, groups, components)),
+        manifests=tuple(_manifests(tenancy, groups, components)),
     )
 
 
-def _manifests(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[Manifest]:
-    volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.volumes]
-    sizes = [(item.size_gib, item.storage_class) for item in asked.volumes]
+def _manifests(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[Manifest]:
+    volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in tenancy.volumes]
+    sizes = [(item.size_gib, item.storage_class) for item in tenancy.volumes]
     claims = [(plan, *size) for plan, size in zip(volumes, sizes, strict=True)]
-    yield from tenant(asked.name, groups, claims, installs=components.install)
+    yield from tenant(tenancy.name, groups, claims, installs=components.install)
     if components.install:
         yield from charts.policies(groups)
-    yield from queues.queues(asked.name, groups)
-    if asked.form == "trainjob":
-        yield jobs.runtime(asked.name, groups[0], volumes, asked.image)
-    yield alerts.alerts(asked.name, groups)
-    if asked.serving is not None:
-        yield alerts.scaler(asked.name, asked.serving)
+    yield from queues.queues(tenancy.name, groups)
+    if tenancy.form == "trainjob":
+        yield jobs.runtime(tenancy.name, groups[0], volumes, tenancy.image)
+    yield alerts.alerts(tenancy.name, groups)
+    if tenancy.serving is not None:
+        yield alerts.scaler(tenancy.name, tenancy.serving)

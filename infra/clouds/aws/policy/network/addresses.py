@@ -78,9 +78,9 @@ def database_stays_inside(resource: Resource) -> Iterator[Violation]:
 def _is_entrance(resource: Resource) -> bool:
     """It says so itself, or its instances do, and nothing but its one interface leads to it."""
     own = mapping(resource.inputs.get("tags"))
-    made = [mapping(spec.get("tags")) for _, spec in nested(resource.inputs, "tagSpecifications")]
+    specified = [mapping(spec.get("tags")) for _, spec in nested(resource.inputs, "tagSpecifications")]
     return len(items(resource.inputs.get("networkInterfaces"))) <= 1 and any(
-        true(t.get(ENTRANCE)) for t in (own, *made)
+        true(t.get(ENTRANCE)) for t in (own, *specified)
     )
 
 

@@ -31,15 +31,15 @@ class Identity(ComponentResource):
 
     def __init__(self, name: str, args: IdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Identity", name, {}, opts)
-        mine = ResourceOptions(parent=self)
-        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=mine)
+        child = ResourceOptions(parent=self)
+        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=child)
         permissions = iam.RolePolicy(
             f"{name}-permissions",
             role=role.name,
             policy=policy(*statements(args)),
-            opts=mine,
+            opts=child,
         )
-        profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=mine)
+        profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=child)
         self.profile_arn = once(profile.arn, permissions.id)
         self.register_outputs({"profile_arn": self.profile_arn})
 
