@@ -15,8 +15,8 @@ PROJECT = "organization/gpufleet"  # how a backend of one's own names its only o
 
 def copied(plan: CopyPlan) -> Output[dict[str, Any]]:
     """Where a copy comes from, as plain JSON."""
-    handover_of = StackReference(f"{PROJECT}/{plan.stack}").get_output("cluster")
-    return handover_of.apply(lambda cluster: copied_from(plan, cluster or {}).model_dump(mode="json"))
+    cluster_output = StackReference(f"{PROJECT}/{plan.stack}").get_output("cluster")
+    return cluster_output.apply(lambda cluster: copied_from(plan, cluster or {}).model_dump(mode="json"))
 
 
 def copied_from(plan: CopyPlan, cluster: Mapping[str, Any]) -> handover.Copied:
