@@ -1,7 +1,7 @@
 """What must stand before something else may be made, said through the values themselves.
 
-A machine that starts before its route, its firewall or its role's policy is there comes up deaf. Whoever takes such an
-id waits for all of it, and no component has to know the others' order.
+A machine that starts before its route, its firewall or its role's policy is there boots without network access. Whoever
+takes such an id waits for all of it, and no component has to know the others' order.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def alibaba_sells_it_this_way(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[V
     for i, group in enumerate(plan.groups):
         sold = load().type(group.type).usage_classes
         if "withdrawn" in sold:
-            yield f"cluster.nodes[{i}].type", f"{group.type} is sold no more; choose ecs.ebmgn7ex.32xlarge"
+            yield f"cluster.nodes[{i}].type", f"{group.type} is no longer sold; choose ecs.ebmgn7ex.32xlarge"
         elif (usage := USAGE_CLASSES[type(group.market)]) not in sold:
             yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {usage}, only as {sold[0]}"
 
@@ -107,7 +107,7 @@ def assurance_is_confirmed(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Viol
     """An elasticity assurance is paid for its whole time and never refunded (ECS User Guide, Elasticity Assurance)."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, Assurance) and not group.market.confirmed:
-            message = f'buying cannot be undone; whoever means it writes "{group.market.sentence}"'
+            message = f'non-refundable: to confirm, set `confirm: "{group.market.sentence}"`'
             yield f"cluster.nodes[{i}].market.confirm", message
 
 

@@ -22,7 +22,8 @@ def nodes_work_together_over_a_fabric(spec: AlicloudSpec, plan: AlicloudPlan) ->
     for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
         fixed = not isinstance(group.capacity, Single | Elastic)
         if fixed and group.count > 1 and group.gpu and group_spec.fabric == "preferred" and group.fabric == "tcp":
-            message = f"the GPUs of {group.type} speak over TCP; say `fabric: required` to hear why, or `fabric: none`"
+            remedy = "set `fabric: required` for the reason, or `fabric: none`"
+            message = f"no RDMA for {group.type}: NCCL falls back to TCP; {remedy}"
             yield f"cluster.nodes[{i}].fabric", message
 
 

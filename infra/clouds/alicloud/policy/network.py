@@ -66,7 +66,7 @@ def flow_log(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
 def api_in_the_network(resource: Resource) -> Iterator[Violation]:
     """The API of a cluster is reached from its VPC; without a word it has an address of the internet."""
     if not false(resource.inputs.get("slbInternetEnabled", True)):
-        yield "slbInternetEnabled", "must be false: whoever finds the API may try its door"
+        yield "slbInternetEnabled", "must be false: the API server would be reachable from the internet"
 
 
 @rule("alicloud-kubernetes-secrets", CLUSTER)

@@ -20,10 +20,10 @@ from infra.clouds.alicloud.resources.encryption import Encryption, EncryptionArg
 from infra.clouds.alicloud.resources.events import Events, EventsArgs
 from infra.clouds.alicloud.resources.flow_log import FlowLog, FlowLogArgs
 from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs
-from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, base64_of
 from infra.clouds.alicloud.resources.network import Network, NetworkArgs
-from infra.clouds.alicloud.resources.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.alicloud.resources.user_data import SCRIPT, BootData
+from infra.clouds.alicloud.resources.nodes.launch_spec import LaunchArgs, base64_of
+from infra.clouds.alicloud.resources.nodes.node_group import NodeGroup, NodeGroupArgs
+from infra.clouds.alicloud.resources.nodes.user_data import SCRIPT, BootData
 from infra.clouds.base.resources.boot import user_data
 from infra.clouds.base.resources.bundle import BundleArgs
 from infra.clouds.base.resources.handover import handed_over

@@ -61,7 +61,7 @@ def purchase_is_confirmed(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A capacity block is charged up front, and can be neither changed nor cancelled (EC2 User Guide)."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase) and not purchase.confirmed:
-            message = f'buying cannot be undone; whoever means it writes "{purchase.sentence}"'
+            message = f'non-refundable: to confirm, set `confirm: "{purchase.sentence}"`'
             yield f"cluster.nodes[{i}].market.buy.confirm", message
 
 
@@ -70,7 +70,9 @@ def purchase_costs_at_once(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """PurchaseCapacityBlock charges the whole upfront fee (EC2 API); no budget of AWS stops it."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase):
-            message = f"`up` buys {group.market.id} for up to {purchase.usd_at_most:,.2f} USD, beside the price an hour"
+            message = (
+                f"`up` buys {group.market.id} for up to {purchase.usd_at_most:,.2f} USD, on top of the hourly price"
+            )
             yield f"cluster.nodes[{i}].market.buy", message
 
 

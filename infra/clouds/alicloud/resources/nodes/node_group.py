@@ -14,7 +14,7 @@ from pulumi_alicloud import ecs, ess
 
 from infra.clouds.alicloud.plan.capacity import Assurance, Elastic, FixedSize, Machines, Mix, PrivatePool, Single, Spot
 from infra.clouds.alicloud.plan.model import AlicloudGroupPlan
-from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, configuration, machine, template
+from infra.clouds.alicloud.resources.nodes.launch_spec import LaunchArgs, configuration, machine, template
 
 NEWEST = "Default"  # of a launch template: nodes that start later have it, running ones keep theirs
 
