@@ -107,7 +107,7 @@ def reserved_capacity_is_used(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 
 @rule("spot-has-a-cap", AwsHostsPlan)
 def spot_has_a_cap(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
-    """The policy wants one of every pool that spot is bought from (`policy/fleets.py`); EKS has its own."""
+    """The policy wants one of every pool that spot is bought from (`policy/nodes/fleets.py`); EKS has its own."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, Spot) and group.market.max_price_usd_per_hour is None:
             yield f"cluster.nodes[{i}].market.max_price", "is missing: name the most USD that a node may cost an hour"
