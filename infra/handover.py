@@ -22,11 +22,11 @@ HostName = Annotated[str, StringConstraints(pattern=f"^{HOST}$")]
 HostAddress = Annotated[str, StringConstraints(pattern=f"^{ADDRESS}$")]
 
 
-class _Told(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Access(_Told):
+class Access(_Section):
     """How to log in; both files are on the controlling computer.
 
     key_file: the private key that people and playbooks log in with; empty where nobody does, as on Kubernetes.
@@ -39,7 +39,7 @@ class Access(_Told):
     ssh_from: tuple[str, ...] = ()
 
 
-class Node(_Told):
+class Node(_Section):
     """One machine, as it really is.
 
     host_key: its SSH host key, `type base64`. prefix: the folder in front of its system paths: `/` on a machine of its
@@ -56,7 +56,7 @@ class Node(_Told):
     proxy: str = ""
 
 
-class Rdma(_Told):
+class Rdma(_Section):
     """The RDMA ports that every node of a group must have, rail after rail.
 
     link_layer, partition_key: as the kernel shows them; the key stands at partition_index of every port's table.
@@ -69,7 +69,7 @@ class Rdma(_Told):
     partition_index: int | None
 
 
-class Disks(_Told):
+class Disks(_Section):
     """Disks of a node's own as one file system, `mount`.
 
     model: the NVMe model by which they are found; devices: their paths instead, where there is none. count: how many
@@ -100,7 +100,7 @@ class Disks(_Told):
         )
 
 
-class Load(_Told):
+class Load(_Section):
     """The metric in which each node tells its cloud how busy its GPUs are, in percent."""
 
     namespace: str
@@ -113,7 +113,7 @@ class Load(_Told):
         return plan and cls(namespace=plan.namespace, name=plan.name, dimensions=dict(plan.dimensions))
 
 
-class Group(_Told):
+class Group(_Section):
     """Equal machines; gpu is None without one.
 
     fabric_devices: the RDMA devices that each must show, 0 where nobody could say. fabric_installer: what brings the
@@ -160,14 +160,14 @@ class Group(_Told):
 
 def _installer(fabric: str) -> dict[str, str]:
     row = drivers.load().fabric(fabric)
-    return row.told() if row else {}
+    return row.to_handover() if row else {}
 
 
 def _locks(gpu: str | None) -> dict[str, dict[str, Any]]:
     if gpu is None:
         return {}
     rows = drivers.load().by_distribution(catalog.load().gpu(gpu))
-    return {distribution: row.told() for distribution, row in rows.items()}
+    return {distribution: row.to_handover() for distribution, row in rows.items()}
 
 
 def _peaks(gpu: str | None) -> dict[str, float]:
@@ -177,7 +177,7 @@ def _peaks(gpu: str | None) -> dict[str, float]:
     return {name: peak for name in get_args(Precision) if (peak := row.dense_tflops(name)) is not None}
 
 
-class Storage(_Told):
+class Storage(_Section):
     """Shared storage, and the path where jobs find it on every node.
 
     path: empty of a bucket that no node mounts. source: what is to be mounted there: of a `bucket` its name, of
@@ -208,7 +208,7 @@ class Storage(_Told):
         )
 
 
-class Store(_Told):
+class Store(_Section):
     """The rendezvous store of training jobs.
 
     host: the group whose first machine runs it; `control` is the controlling computer, empty is nobody: a cluster of
@@ -221,14 +221,14 @@ class Store(_Told):
     port: int = 0
 
 
-class Environment(_Told):
+class Environment(_Section):
     """python: the interpreter that runs jobs on every node. shared: it is there already, and nodes only read it."""
 
     python: str
     shared: bool = False
 
 
-class Copied(_Told):
+class Copied(_Section):
     """What `gpufleet copy` brings from a bucket of another stack into one of this stack's.
 
     stack: the other one. cloud, region, bucket, prefix: where it is; bucket is empty while the other stack is not up.
@@ -243,13 +243,13 @@ class Copied(_Told):
     to: str
 
 
-class Kubernetes(_Told):
+class Kubernetes(_Section):
     """The cluster whose nodes these are, by the name that its cloud knows it by."""
 
     cluster: str
 
 
-class Handover(_Told):
+class Handover(_Section):
     """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes.
 
     copies: told to people alone; nodes never hold the keys of two clouds. storage_role: the role that nodes take on for

@@ -12,8 +12,8 @@ ELSEWHERE = {"mig": "unknown key; GPUs are cut into slices on nodes of AWS and i
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like this one, whatever its case; None if none is close."""
     spelt = {each.lower(): each for each in known}
-    found = get_close_matches(word.lower(), spelt, n=1) if len(word) >= LEAST_LETTERS else []
-    return spelt[found[0]] if found else None
+    matches = get_close_matches(word.lower(), spelt, n=1) if len(word) >= LEAST_LETTERS else []
+    return spelt[matches[0]] if matches else None
 
 
 def hint(word: str, known: Iterable[str]) -> str:
@@ -22,7 +22,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{meant}'?" if meant else ""
 
 
-def strays(unknown: Iterable[str], missing: Iterable[str], known: Iterable[str]) -> Iterator[tuple[str, str]]:
+def unknown_keys(unknown: Iterable[str], missing: Iterable[str], known: Iterable[str]) -> Iterator[tuple[str, str]]:
     """One (key, message) a mistake among the keys of one mapping: a misspelt key is not also a missing one."""
     missing, known = list(missing), list(known)
     for key in unknown:

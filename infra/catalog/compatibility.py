@@ -233,9 +233,9 @@ def _archive_can_be_checked(case: Case) -> Iterator[str]:
 
 @fact
 def _plugin_is_the_installers(case: Case) -> Iterator[str]:
-    asked = case.parts.get("plugin")
-    if case.fabric and asked and case.fabric.plugin and asked != case.fabric.plugin:
-        yield f"installer {case.fabric.installer} brings plug-in {case.fabric.plugin}, not {asked}"
+    plugin = case.parts.get("plugin")
+    if case.fabric and plugin and case.fabric.plugin and plugin != case.fabric.plugin:
+        yield f"installer {case.fabric.installer} brings plug-in {case.fabric.plugin}, not {plugin}"
 
 
 @fact
@@ -243,7 +243,7 @@ def _nothing_is_known_bad(case: Case) -> Iterator[str]:
     there = {**{name: str(value) for name, value in vars(case.row).items() if value is not None}, **case.parts}
     if case.fabric:
         there[case.fabric.fabric] = case.fabric.installer
-    yield from (_told(bad, there) for bad in load().known_bad if _meets(bad, there))
+    yield from (_message(bad, there) for bad in load().known_bad if _meets(bad, there))
 
 
 def _meets(bad: KnownBad, there: dict[str, str]) -> bool:
@@ -251,7 +251,7 @@ def _meets(bad: KnownBad, there: dict[str, str]) -> bool:
     return first and (bad.other is None or (bad.other in there and holds(there[bad.other], bad.other_versions)))
 
 
-def _told(bad: KnownBad, there: dict[str, str]) -> str:
+def _message(bad: KnownBad, there: dict[str, str]) -> str:
     beside = f" beside {bad.other} {there[bad.other]}" if bad.other else ""
     return f"{bad.component} {there[bad.component]}{beside}: {bad.reason} ({bad.source})"
 

@@ -60,7 +60,7 @@ class DriverTuple:
         nvlink5 = ("nvlsm",) if self.architecture in NVLINK5_GENERATIONS else ()
         return tuple(part for part in (*nvlink5, *ON_EVERY_NODE) if getattr(self, part) is None)
 
-    def told(self) -> dict[str, Any]:
+    def to_handover(self) -> dict[str, Any]:
         """What a node needs to know of it, as plain JSON; without what is not locked."""
         parts = ("driver", "flavour", "fabric_manager", "nvlsm", *ON_EVERY_NODE)
         versions = {part: getattr(self, part) for part in parts if getattr(self, part) is not None}
@@ -83,7 +83,7 @@ class FabricInstaller:
     date: date
     notes: str = ""
 
-    def told(self) -> dict[str, str]:
+    def to_handover(self) -> dict[str, str]:
         """What a node needs to know of it, as plain JSON; without what is not known."""
         versions = {"installer": self.installer, "sha256": self.sha256, "plugin": self.plugin}
         return {part: version for part, version in versions.items() if version is not None}

@@ -29,7 +29,9 @@ def refusal(gpu: Gpu, layout: Sequence[str]) -> str | None:
         return f"{gpu.name} has media engines for one slice ({MEDIA}), not for {media}"
     plain = [profile.removesuffix(MEDIA) for profile in layout]
     if not _fits(gpu, tuple(sorted(plain, key=lambda profile: most[profile]))):
-        return f"{' and '.join(plain)} do not fit on {gpu.name} together; at most {_told(most)}, of one kind alone"
+        return (
+            f"{' and '.join(plain)} do not fit on {gpu.name} together; at most {_layout_text(most)}, of one kind alone"
+        )
     return None
 
 
@@ -39,7 +41,7 @@ def _most(gpu: Gpu) -> dict[str, int]:
     return {profile: int(many) for many, profile in pairs}
 
 
-def _told(most: dict[str, int]) -> str:
+def _layout_text(most: dict[str, int]) -> str:
     return ", ".join(f"{many} × {profile}" for profile, many in most.items())
 
 

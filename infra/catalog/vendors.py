@@ -227,17 +227,17 @@ def evaluate(
     catalog: Catalog, exchange: Exchange | None, weights: Mapping[str, float] | None = None
 ) -> tuple[Evaluation, ...]:
     """Every vendor of the tables, best first. weights: in place of those of some dimensions. Raises AskError."""
-    asked = {**WEIGHTS, **(weights or {})}
-    if unknown := sorted(asked.keys() - WEIGHTS.keys()):
+    shares = {**WEIGHTS, **(weights or {})}
+    if unknown := sorted(shares.keys() - WEIGHTS.keys()):
         raise AskError(f"weights: '{unknown[0]}' is none of {', '.join(WEIGHTS)}")
-    if min(asked.values()) < 0 or not any(asked.values()):
+    if min(shares.values()) < 0 or not any(shares.values()):
         raise AskError("weights: none may be below 0, and one must be above")
     fleets = [Fleet(vendor=vendor, catalog=catalog, exchange=exchange) for vendor in catalog.clouds]
     values = {(fleet.vendor, index.name): _value(fleet, index) for fleet in fleets for index in _indices()}
     found = [
         Evaluation(
             vendor=fleet.vendor,
-            weights=asked,
+            weights=shares,
             scored={
                 name: tuple(_scored(fleet.vendor, index, fleets, values) for index in indices)
                 for name, indices in DIMENSIONS.items()

@@ -49,11 +49,11 @@ def _files(project: Path) -> Iterator[Path]:
 
 def needed(lock: str, package: str) -> list[str]:
     """The entries of a hash-pinned lock for a package and for all that it needs, by the lock's own `# via` remarks."""
-    entries = {found["name"]: found[0] for found in ENTRY.finditer(lock)}
-    wanted = {package} & set(entries)
-    while more := {name for name, entry in entries.items() if wanted & set(NEEDED_BY.findall(entry))} - wanted:
-        wanted |= more
-    return [entry for name, entry in entries.items() if name in wanted]
+    entries = {match["name"]: match[0] for match in ENTRY.finditer(lock)}
+    names = {package} & set(entries)
+    while more := {name for name, entry in entries.items() if names & set(NEEDED_BY.findall(entry))} - names:
+        names |= more
+    return [entry for name, entry in entries.items() if name in names]
 
 
 def kept(content: bytes, file: Path) -> Path:

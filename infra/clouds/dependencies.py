@@ -1,7 +1,7 @@
 """What must stand before something else may be made, said through the values themselves.
 
-A machine that starts before its route, its firewall or its role's policy is there comes up deaf. Whoever takes such an
-id waits for all of it, and no component has to know the others' order.
+A machine that starts before its route, its firewall or its role's policy is there boots without network access. Whoever
+takes such an id waits for all of it, and no component has to know the others' order.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from typing import Any
 from pulumi import Input, Output
 
 
-def once(value: Input[str], *made: Input[Any]) -> Output[str]:
+def once(value: Input[str], *needed: Input[Any]) -> Output[str]:
     """The value, known only when everything in `made` is."""
-    return Output.all(value, *made).apply(lambda all_of_it: all_of_it[0])
+    return Output.all(value, *needed).apply(lambda all_of_it: all_of_it[0])

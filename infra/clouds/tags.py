@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LOGICAL_NAME = "gpufleet:name"  # the stack's own tags come from the plan, through the provider's default tags
 REMOVABLE = "gpufleet:removable"  # of what may go with all that it holds: the policy wants it said twice
-ENTRANCE = "gpufleet:entrance"  # of the machines that stand in the internet because people come in by them
+ENTRANCE = "gpufleet:entrance"  # of the machines that have a public IP because people log in through them
 
 
 def named(stack: str, more: Mapping[str, str] | None = None) -> ResourceTransformation:

@@ -12,14 +12,14 @@ BLOCK = 20  # addresses that a group has to itself, so that one group's growth m
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class AddressNeed:
     """Addresses for one group: so many, or exactly these."""
 
     count: int
     given: tuple[IPv4Address, ...] | None = None
 
 
-def allot(network: IPv4Network, groups: Sequence[Wanted]) -> list[tuple[IPv4Address, ...]]:
+def allot(network: IPv4Network, groups: Sequence[AddressNeed]) -> list[tuple[IPv4Address, ...]]:
     """The addresses of each group, in order.
 
     A group takes whole blocks of 20 from host .11 on, as many as it needs, so its nodes and its neighbours keep their
@@ -33,9 +33,9 @@ def allot(network: IPv4Network, groups: Sequence[Wanted]) -> list[tuple[IPv4Addr
         if group.given is not None:
             allotted.append(group.given)
             continue
-        found = list(islice(_free(network, start, taken), group.count))
-        allotted.append(tuple(found))
-        last = int(found[-1]) - int(network.network_address) if found else start
+        addresses = list(islice(_free(network, start, taken), group.count))
+        allotted.append(tuple(addresses))
+        last = int(addresses[-1]) - int(network.network_address) if addresses else start
         start += BLOCK * -(-(last - start + 1) // BLOCK)
     return allotted
 

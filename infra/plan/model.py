@@ -180,7 +180,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The waist of the house: made by `decide`, read by everything that declares, draws, prices or reports."""
+    """The finished plan: made by a cloud's `decide`, read by everything that declares, draws, prices or reports."""
 
     stack: str
     cloud: str

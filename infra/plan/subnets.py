@@ -82,23 +82,23 @@ def carve(network: IPv4Network, needs: Sequence[Need]) -> tuple[Subnet, ...]:
         raise SubnetsDoNotFitError(
             f"{network} cannot be a VPC, which is a /16 to a /28; the nearest is a /{nearest}", nearest
         )
-    wanted = _wanted(needs)
+    sizes = _sizes(needs)
     free = [network]
     subnets: list[Subnet] = []
-    for (zone, kind), addresses in wanted.items():
+    for (zone, kind), addresses in sizes.items():
         block = _take(free, _prefix(network.prefixlen, addresses))
         if block is None:
-            raise _no_room(network, (zone, kind), wanted)
+            raise _no_room(network, (zone, kind), sizes)
         subnets.append(Subnet(zone=zone, kind=kind, cidr=str(block), addresses=addresses))
     return tuple(subnets)
 
 
-def _wanted(needs: Sequence[Need]) -> Mapping[Place, int]:
+def _sizes(needs: Sequence[Need]) -> Mapping[Place, int]:
     """How many addresses each subnet must have."""
-    wanted: dict[Place, int] = {}
+    sizes: dict[Place, int] = {}
     for need in needs:
-        wanted[need.zone, need.kind] = wanted.get((need.zone, need.kind), 0) + need.addresses
-    return wanted
+        sizes[need.zone, need.kind] = sizes.get((need.zone, need.kind), 0) + need.addresses
+    return sizes
 
 
 def _capacity(prefix: int) -> int:
@@ -121,15 +121,15 @@ def _take(free: list[IPv4Network], prefix: int) -> IPv4Network | None:
     return None
 
 
-def _no_room(network: IPv4Network, place: Place, wanted: Mapping[Place, int]) -> SubnetsDoNotFitError:
+def _no_room(network: IPv4Network, place: Place, sizes: Mapping[Place, int]) -> SubnetsDoNotFitError:
     zone, kind = place
-    prefix = _prefix(network.prefixlen, wanted[place])
-    what = f"{network} has no room for the {kind} subnet of {zone} ({wanted[place]} addresses, a /{prefix})"
+    prefix = _prefix(network.prefixlen, sizes[place])
+    what = f"{network} has no room for the {kind} subnet of {zone} ({sizes[place]} addresses, a /{prefix})"
     if prefix < LARGEST_PREFIX:
         return SubnetsDoNotFitError(
             f"{what}; a subnet is a /16 at most, with {_capacity(LARGEST_PREFIX)} addresses", None
         )
-    smallest = next((p for p in range(network.prefixlen - 1, LARGEST_PREFIX - 1, -1) if _holds(p, wanted)), None)
+    smallest = next((p for p in range(network.prefixlen - 1, LARGEST_PREFIX - 1, -1) if _holds(p, sizes)), None)
     if smallest is None:
         return SubnetsDoNotFitError(
             f"{what}, and no VPC, a /16 at most, holds all: fewer nodes or zones, or a second cluster", None
@@ -138,5 +138,5 @@ def _no_room(network: IPv4Network, place: Place, wanted: Mapping[Place, int]) ->
     return SubnetsDoNotFitError(f"{what}; the smallest network that holds all is a /{smallest}: {larger}", smallest)
 
 
-def _holds(prefix: int, wanted: Mapping[Place, int]) -> bool:
-    return sum(2 ** (32 - _prefix(prefix, addresses)) for addresses in wanted.values()) <= 2 ** (32 - prefix)
+def _holds(prefix: int, sizes: Mapping[Place, int]) -> bool:
+    return sum(2 ** (32 - _prefix(prefix, addresses)) for addresses in sizes.values()) <= 2 ** (32 - prefix)

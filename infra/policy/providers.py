@@ -30,10 +30,10 @@ def provider_region(resource: Resource) -> Iterator[Violation]:
 
 @rule("provider-credentials", *PROVIDERS)
 def provider_credentials(resource: Resource) -> Iterator[Violation]:
-    """A provider takes its credentials from whoever runs it: in the program they would be in its state."""
+    """A provider takes its credentials from the caller: in the program they would be in its state."""
     for key in CREDENTIALS:
         if resource.inputs.get(key):
-            yield key, "must not be given: use a profile, a role or the environment of whoever runs it"
+            yield key, "must not be given: use a profile, a role or the caller's environment"
 
 
 @rule("provider-over-tls", *PROVIDERS)

@@ -49,8 +49,8 @@ def secrets_in_user_data(resource: Resource) -> Iterator[Violation]:
 def secrets_in_tags(resource: Resource) -> Iterator[Violation]:
     """Tags hold no secret: whoever may list things reads them, and bills repeat them."""
     own = [("tags", mapping(resource.inputs.get("tags")))]
-    made = nested(resource.inputs, "tagSpecifications")
-    for path, tags in [*own, *((f"{path}.tags", mapping(each.get("tags"))) for path, each in made)]:
+    specified = nested(resource.inputs, "tagSpecifications")
+    for path, tags in [*own, *((f"{path}.tags", mapping(each.get("tags"))) for path, each in specified)]:
         for key, value in tags.items():
             if what := secret_in(f"{key}={value}"):
                 yield f"{path}.{key}", f"seems to hold {what}: everybody who may list it reads it"

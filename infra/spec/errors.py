@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from infra.printable import escaped
 from infra.spec.public_key import looks_private
-from infra.suggest import hint, strays
+from infra.suggest import hint, unknown_keys
 
 LENGTH = 40
 
@@ -88,7 +88,7 @@ def explained(error: ValidationError, kind: type[BaseModel]) -> Iterator[Mistake
             yield _written(kind, place)[0] + tag, _MESSAGES[item["type"]](item.get("ctx", {}), item["input"])
     for section in {**unknown, **missing}:
         place, found = _written(kind, section)
-        for key, message in strays(unknown[section], missing[section], found.model_fields):
+        for key, message in unknown_keys(unknown[section], missing[section], found.model_fields):
             yield (*place, key), message
 
 

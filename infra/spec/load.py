@@ -19,7 +19,7 @@ from infra.spec.cluster import Cluster
 from infra.spec.errors import Problem, SpecError, explained, key_path, quoted, shown
 from infra.spec.fields import STACK
 from infra.spec.yaml_source import MOST_BYTES, Document, UnreadableError, read
-from infra.suggest import hint, strays
+from infra.suggest import hint, unknown_keys
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
 COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
@@ -138,7 +138,7 @@ def _top(data: Any, project: _Project) -> Iterator[tuple[str, str]]:
     """The mistakes at the top of a stack file."""
     if isinstance(data, dict):
         known = ("config", *ENGINE_KEYS)
-        yield from strays([key for key in data if key not in known], {"config"} - set(data), known)
+        yield from unknown_keys([key for key in data if key not in known], {"config"} - set(data), known)
     else:
         yield "", f"is {shown(data)}; a stack file holds `config:` with `{project.name}:{CLUSTER}:`"
 
@@ -155,7 +155,7 @@ def _checked(data: Any, project: _Project) -> tuple[Cluster | None, list[tuple[s
     absent = [name for name in project.declared if name not in own]
     wrong = [
         (key if key in absent else f"config.{project.name}:{key}", message)
-        for key, message in strays(undeclared, absent, project.declared)
+        for key, message in unknown_keys(undeclared, absent, project.declared)
     ]
     if CLUSTER in config and f"{project.name}:{CLUSTER}" in config:
         wrong.append((CLUSTER, f"stands here twice, as `{CLUSTER}` and as `{project.name}:{CLUSTER}`"))

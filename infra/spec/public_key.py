@@ -56,8 +56,10 @@ def checked_public_key(text: str) -> str:
     if fields[0] != kind.encode():
         raise ValueError(f"says {kind}, but the key inside is of another type")
     lengths = tuple(map(len, fields[1:]))
-    wanted = FIELDS[kind]
-    if len(lengths) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, lengths, strict=True)):
+    expected = FIELDS[kind]
+    if len(lengths) != len(expected) or any(
+        want not in (None, have) for want, have in zip(expected, lengths, strict=True)
+    ):
         raise ValueError(f"the key inside is not a whole {kind} key: copy the .pub file's line whole")
     if not re.fullmatch(COMMENT, rest.partition(" ")[2], re.ASCII):
         raise ValueError("the comment behind the key may have letters, digits and @ . , : + = / ( ) - _: leave it out")

@@ -283,7 +283,7 @@ def group(hardware: Hardware, count: int, installer: dict[str, str]) -> dict[str
         "fabric_installer": installer,
         "mig": hardware.mig,
         "disks": [disks.model_dump(mode="json") for disks in hardware.disks],
-        "drivers": {name: row.told() for name, row in drivers.load().by_distribution(gpu).items()},
+        "drivers": {name: row.to_handover() for name, row in drivers.load().by_distribution(gpu).items()},
     }
 
 

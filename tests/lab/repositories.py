@@ -40,5 +40,5 @@ def fabric_installer(folder: Path, fabric: str) -> dict[str, str]:
     """The locked installer of a fabric, with a stand-in in its place."""
     row = drivers.load().fabric(fabric)
     if row is None or fabric not in installers.ARCHIVES:
-        return row.told() if row else {}
-    return {**row.told(), "sha256": installers.write(folder, fabric, row.installer)}
+        return row.to_handover() if row else {}
+    return {**row.to_handover(), "sha256": installers.write(folder, fabric, row.installer)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from infra.clouds.local.spec import LocalSpec
-from infra.plan.addresses import Wanted, allot
+from infra.plan.addresses import AddressNeed, allot
 from infra.plan.commands import CommandPlan, as_root, here
 from infra.plan.model import PLAYBOOK, AccessPlan, Cost, CostItem, GroupPlan, NetworkPlan, NodePlan, Plan, StoragePlan
 
@@ -51,7 +51,7 @@ def decide(stack: str, spec: LocalSpec) -> LocalPlan:
 
 
 def _groups(spec: LocalSpec) -> tuple[GroupPlan, ...]:
-    wanted = [Wanted(count=group.count, given=group.addresses) for group in spec.nodes]
+    needs = [AddressNeed(count=group.count, given=group.addresses) for group in spec.nodes]
     return tuple(
         GroupPlan(
             name=group.name,
@@ -64,7 +64,7 @@ def _groups(spec: LocalSpec) -> tuple[GroupPlan, ...]:
                 for i, address in enumerate(addresses, start=1)
             ),
         )
-        for group, addresses in zip(spec.nodes, allot(spec.network.cidr, wanted), strict=True)
+        for group, addresses in zip(spec.nodes, allot(spec.network.cidr, needs), strict=True)
     )
 
 

@@ -31,11 +31,11 @@ def difference(before: Document, after: Document) -> dict[str, Any]:
     decisions = decision_changes(
         before if decided else {}, after if decided else {"commands": after.get("commands", [])}, with_boot=compared
     )
-    kept = sum(row["custom"] for row in after["resources"]) - sum(row["action"] != "remove" for row in rows)
+    unchanged = sum(row["custom"] for row in after["resources"]) - sum(row["action"] != "remove" for row in rows)
     return {
         "compared": compared,
         "resources": sorted(rows, key=lambda row: (row["concern"], row["type"], row["name"])),
-        "unchanged": kept if compared else 0,
+        "unchanged": unchanged if compared else 0,
         "decisions_compared": decided,
         "decisions": decisions,
         "cost": _cost(before["cost"], after["cost"]),
@@ -52,20 +52,20 @@ def difference(before: Document, after: Document) -> dict[str, Any]:
 def _resources(before: list[Row], after: list[Row]) -> Iterator[dict[str, Any]]:
     """Components are left out: they are what declares, not what is declared."""
     old, new = ({row["urn"]: row for row in side} for side in (before, after))
-    found = {urn: list(_changes(old[urn], new[urn])) for urn in new.keys() & old.keys() if new[urn]["custom"]}
-    carried = carried_along(after, {urn for urn, rows in found.items() if any(row["replaces"] for row in rows)})
+    changes_of = {urn: list(_changes(old[urn], new[urn])) for urn in new.keys() & old.keys() if new[urn]["custom"]}
+    carried = carried_along(after, {urn for urn, rows in changes_of.items() if any(row["replaces"] for row in rows)})
     for urn, row in new.items():
         if not row["custom"]:
             continue
         if urn not in old:
-            yield _told("add", row, new, list(changes({}, row["inputs"])))
+            yield _entry("add", row, new, list(changes({}, row["inputs"])))
             continue
         also = [{"path": key, "replaces": True} for key in carried.get(urn, ())]
-        if told := [*found[urn], *also]:
-            yield _told("replace" if any(each["replaces"] for each in told) else "change", row, new, told)
+        if changed := [*changes_of[urn], *also]:
+            yield _entry("replace" if any(each["replaces"] for each in changed) else "change", row, new, changed)
     for urn, row in old.items():
         if row["custom"] and urn not in new:
-            yield _told("remove", row, old, [])
+            yield _entry("remove", row, old, [])
 
 
 def _changes(old: Row, new: Row) -> Iterator[dict[str, Any]]:
@@ -77,8 +77,8 @@ def _changes(old: Row, new: Row) -> Iterator[dict[str, Any]]:
             yield {"path": f"({key})", "before": old[key], "after": new[key], "replaces": key == "provider"}
 
 
-def _told(action: str, row: Row, rows: Mapping[str, Row], told: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"action": action, "concern": _concern(row, rows), **{key: row[key] for key in ABOUT}, "changes": told}
+def _entry(action: str, row: Row, rows: Mapping[str, Row], changed: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"action": action, "concern": _concern(row, rows), **{key: row[key] for key in ABOUT}, "changes": changed}
 
 
 def _concern(row: Row, rows: Mapping[str, Row]) -> str:

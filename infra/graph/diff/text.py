@@ -21,25 +21,25 @@ LONGEST, CONTEXT = 48, 12  # characters of a value, and those before and after w
 
 def text(document: Mapping[str, Any]) -> str:
     """document: of a plan that was held `against` another (`difference`)."""
-    told = document["difference"]
-    actions = [row["action"] for row in told["resources"]]
+    difference = document["difference"]
+    actions = [row["action"] for row in difference["resources"]]
     counts = [f"{actions.count(action)} {word}" for action, word in WORDS.items() if action in actions]
-    decisions = told["decisions"]
-    if not told["compared"]:
+    decisions = difference["decisions"]
+    if not difference["compared"]:
         head = "resources are not compared, since one of the two plans is refused and declares none"
     else:
-        same = ["no resource differs"] if told["decisions_compared"] and not decisions else []
-        head = ", ".join([*(counts or same), f"{told['unchanged']} unchanged"])
+        same = ["no resource differs"] if difference["decisions_compared"] and not decisions else []
+        head = ", ".join([*(counts or same), f"{difference['unchanged']} unchanged"])
     if decisions:
         number = sum(row["security"] for row in decisions)
         head += f" · {len(decisions)} decision{'s' if len(decisions) > 1 else ''} changed, {number} of security"
     lines = [f"{document['stack']} against {document['against']}: {head}"]
-    if not told["decisions_compared"]:
+    if not difference["decisions_compared"]:
         lines += ["", "  decisions are not compared, since the earlier plan's version has none; every command is shown"]
     lines += _decisions(decisions)
-    for concern, rows in groupby(told["resources"], key=lambda row: row["concern"]):
+    for concern, rows in groupby(difference["resources"], key=lambda row: row["concern"]):
         lines += ["", f"  {concern}", *(line for row in rows for line in _resource(row))]
-    lines += ["", *_prices(told["cost"]), *_findings(told["findings"])]
+    lines += ["", *_prices(difference["cost"]), *_findings(difference["findings"])]
     return "\n".join(map(escaped, lines))
 
 
@@ -103,7 +103,7 @@ def pair(before: Any, after: Any) -> str:
 def _alike(one: str, other: str) -> int:
     """How many characters both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def whole(value: Any) -> str:

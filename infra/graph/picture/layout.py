@@ -78,13 +78,13 @@ def _bands(
     bands: tuple[Band, ...], columns: list[int], zone_wide: int, top: int
 ) -> tuple[list[tuple[int, int, list[Placed]]], int]:
     """Each band's y, height and cards, and where the last one ends."""
-    found: list[tuple[int, int, list[Placed]]] = []
+    placed_bands: list[tuple[int, int, list[Placed]]] = []
     y = top
     for band in bands:
         placed, bottom = _shelves(band.cards, columns, zone_wide, y + BAND_HEAD)
-        found.append((y, bottom - y, placed))
+        placed_bands.append((y, bottom - y, placed))
         y = bottom + GAP
-    return found, y - GAP
+    return placed_bands, y - GAP
 
 
 def _shelves(cards: tuple[Card, ...], columns: list[int], zone_wide: int, top: int) -> tuple[list[Placed], int]:

@@ -46,10 +46,10 @@ def cut(text: str, room: int, size: int, *, strong: bool = False) -> str:
     """As much of the text as the room has; what is left out shows as an ellipsis."""
     if width(text, size, strong=strong) <= room:
         return text
-    kept = text
-    while kept and width(kept + "…", size, strong=strong) > room:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
+    shown = text
+    while shown and width(shown + "…", size, strong=strong) > room:
+        shown = shown[:-1]
+    return shown.rstrip() + "…"
 
 
 def wrapped(text: str, room: int, size: int) -> list[str]:
@@ -98,22 +98,22 @@ class Canvas:
     ) -> None:
         """y: of the baseline. end: x is where it ends."""
         kinds = " ".join(filter(None, [kind, "strong" if strong else ""]))
-        kept = escape(cut(escaped(text), room, size, strong=strong), quote=False)
+        shown = escape(cut(escaped(text), room, size, strong=strong), quote=False)
         looks = (f' class="{kinds}"' if kinds else "") + (' text-anchor="end"' if end else "")
-        self.shapes.append(f'<text x="{x}" y="{y}" font-size="{size}"{looks}>{kept}</text>')
+        self.shapes.append(f'<text x="{x}" y="{y}" font-size="{size}"{looks}>{shown}</text>')
 
     def arrow(self, x: int, y: int, to_x: int) -> None:
         """A way from left to right."""
         self.shapes.append(f'<path d="M{x} {y}H{to_x - 1}m-6 -4l6 4l-6 4" class="ways"/>')
 
-    def document(self, wide: int, high: int, title: str, told: str) -> str:
-        """title, told: for those who do not see the picture."""
+    def document(self, wide: int, high: int, title: str, description: str) -> str:
+        """title, description: for those who do not see the picture."""
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
                 f'viewBox="0 0 {wide} {high}" role="img">',
                 f"<title>{escape(escaped(title), quote=False)}</title>",
-                f"<desc>{escape(escaped(told), quote=False)}</desc>",
+                f"<desc>{escape(escaped(description), quote=False)}</desc>",
                 f"<style>{STYLE}</style>",
                 f'<rect width="{wide}" height="{high}" class="page"/>',
                 *self.shapes,

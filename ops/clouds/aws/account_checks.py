@@ -18,7 +18,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra.catalog import load
-from infra.clouds.aws.plan.capacity import CapacityBlock, Gang, Managed, OnDemand, Purchase, Reservation, Spot
+from infra.clouds.aws.plan.capacity import CapacityBlock, FixedSize, ManagedPool, OnDemand, Purchase, Reservation, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan, ImagePlan
 from infra.clouds.tags import LOGICAL_NAME
 from infra.plan.model import Finding
@@ -94,7 +94,7 @@ def _offerings(account: Account, plan: AwsPlan) -> Iterator[Finding]:
 
 def _images(account: Account, plan: AwsPlan) -> Iterator[Finding]:
     """An image that is recorded must still be there; one that is not, its parameter must name. EKS has its own."""
-    for image in dict.fromkeys(group.image for group in plan.groups if not isinstance(group.capacity, Managed)):
+    for image in dict.fromkeys(group.image for group in plan.groups if not isinstance(group.capacity, ManagedPool)):
         path = f"cluster.images.{image.architecture}"
         try:
             id_ = image.recorded or account.client("ssm").get_parameter(Name=image.parameter)["Parameter"]["Value"]
@@ -205,7 +205,9 @@ def _bought(account: Account, plan: AwsPlan, purchase: Purchase) -> bool:
 
 def _roles(account: Account, plan: AwsPlan) -> Iterator[Finding]:
     """A fleet that is refilled starts nodes by a role that no call makes along the way; an instant one needs none."""
-    maintained = (isinstance(group.capacity, Gang) and group.capacity.fleet_type == "maintain" for group in plan.groups)
+    maintained = (
+        isinstance(group.capacity, FixedSize) and group.capacity.fleet_type == "maintain" for group in plan.groups
+    )
     if (first := next((i for i, found in enumerate(maintained) if found), None)) is None:
         return
     try:

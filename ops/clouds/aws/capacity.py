@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.clouds.aws.plan.capacity import Gang, Spot
+from infra.clouds.aws.plan.capacity import FixedSize, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
 from ops.clouds.aws.account import Account
 from ops.clouds.aws.tagged_resources import Instance, instances, things
@@ -60,13 +60,13 @@ def renewable(plan: AwsPlan, name: str) -> AwsGroupPlan:
 
 def refills_never(group: AwsGroupPlan) -> bool:
     """Whether AWS starts no other node for one that has ended."""
-    return isinstance(group.capacity, Gang) and group.capacity.fleet_type == "instant"
+    return isinstance(group.capacity, FixedSize) and group.capacity.fleet_type == "instant"
 
 
 def fall_back(account: Account, plan: AwsPlan) -> Iterator[str]:
     """Gangs on spot whose stack file names a fallback get their missing nodes on demand; those that they have stay."""
     for group in plan.groups:
-        if not (isinstance(group.capacity, Gang) and isinstance(group.market, Spot) and group.market.fallback):
+        if not (isinstance(group.capacity, FixedSize) and isinstance(group.market, Spot) and group.market.fallback):
             continue
         here = [each for each in instances(account, plan.tags) if _of(group, each)]
         if missing := max(0, group.count - len(here)):

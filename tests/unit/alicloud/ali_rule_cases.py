@@ -210,7 +210,7 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         {"nodes": group(queue_pairs=None)},
         "warning",
         "nodes[1].fabric",
-        "speak over TCP",
+        "falls back to TCP",
     ),
     "fabric-has-two-ends": (
         {"nodes": group(count=2, fabric="required")},

@@ -6,7 +6,7 @@ import pytest
 from ali_clusters import REPOSITORY, Project
 
 from infra.clouds.alicloud.plan.model import AlicloudPlan
-from infra.clouds.alicloud.resources.copies import found
+from infra.clouds.alicloud.resources.copies import copied_from
 from infra.evaluate import decide
 from infra.graph import render
 from infra.handover import Copied, Handover
@@ -54,8 +54,8 @@ def test_the_handover_tells_where_the_other_stack_keeps_it() -> None:
     (plan,) = hybrid().copies
     other = {"cloud": "aws", "region": "us-east-1", "storage": [{"name": "data", "source": "data-0a1b2c3"}]}
 
-    assert found(plan, other) == told().copies[0]
-    assert found(plan, {}).bucket == ""
+    assert copied_from(plan, other) == told().copies[0]
+    assert copied_from(plan, {}).bucket == ""
 
 
 def test_rclone_is_told_both_ends_and_no_key_stands_in_a_command() -> None:

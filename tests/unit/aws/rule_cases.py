@@ -118,7 +118,7 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         {"nodes": bought(MEANT.replace("40000", "50000"))},
         "error",
         "nodes[0].market.buy.confirm",
-        f'buying cannot be undone; whoever means it writes "{MEANT}"',
+        f'non-refundable: to confirm, set `confirm: "{MEANT}"`',
     ),
     "purchase-costs-at-once": (
         {"nodes": group(market=BLOCK)},
@@ -188,14 +188,14 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         {"network": "{cidr: 169.254.0.0/16}"},
         "error",
         "network.cidr",
-        "169.254.0.0/16 is no network of machines; take one of 10.0.0.0/8",
+        "169.254.0.0/16 is not a unicast range; take one of 10.0.0.0/8",
     ),
     "network-is-not-somebody-elses": (
         {"network": "{cidr: 172.31.0.0/16}"},
         {"network": "{cidr: 172.32.0.0/16}"},
         "warning",
         "network.cidr",
-        "172.32.0.0/16 is somebody else's on the internet",
+        "172.32.0.0/16 is public address space",
     ),
     "login-key-can-be-imported": (
         {"access": SSH, "nodes": group(fabric="none")},
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[Changes, Changes, str, str, str]] = {
         },
         "error",
         "network.internet",
-        "its nodes stand in the internet",
+        "its nodes have public IPs",
     ),
     "nodes-can-fetch-what-they-need": (
         {},

@@ -15,7 +15,7 @@ from eks_rule_cases import eks
 
 from infra.catalog import InstanceType
 from infra.catalog import load as tables
-from infra.clouds.aws.plan.capacity import Managed
+from infra.clouds.aws.plan.capacity import ManagedPool
 from infra.clouds.aws.plan.eks_nodes import POD_ADDRESSES_PER_NODE, PODS_PER_NODE
 from infra.clouds.aws.plan.model import AwsPlan
 
@@ -29,9 +29,9 @@ EC2: Mapping[str, Any] = json.loads(
 KNOWN = [kind for kind in tables().types if kind.cloud == "aws" and kind.name in EC2]
 
 
-def capacity(plan: AwsPlan, name: str) -> Managed:
+def capacity(plan: AwsPlan, name: str) -> ManagedPool:
     (found,) = [group.capacity for group in plan.groups if group.name == name]
-    assert isinstance(found, Managed)
+    assert isinstance(found, ManagedPool)
     return found
 
 

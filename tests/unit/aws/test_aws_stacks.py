@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 import pytest
 from clusters import REPOSITORY
 
-from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Gang, Managed, Reservation, Spot
+from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, FixedSize, ManagedPool, Reservation, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
 from infra.evaluate import decide
 from infra.spec import load, stacks
@@ -69,14 +69,14 @@ def test_a100_prod_takes_its_reservation_and_no_placement_group() -> None:
 
     assert trainer.market == Reservation(id="cr-0123456789abcdef0", group_arn=None)
     assert trainer.placement.strategy is None
-    assert trainer.capacity == Gang(nodes=4, fleet_type="instant", capacity_type="on-demand")
+    assert trainer.capacity == FixedSize(nodes=4, fleet_type="instant", capacity_type="on-demand")
 
 
 def test_a100_spot_is_refilled_in_a_group_of_its_own() -> None:
     _, trainer = plan_of("a100-spot").groups
 
     assert trainer.market == Spot(max_price_usd_per_hour=14.0, fallback="on-demand")
-    assert trainer.capacity == Gang(nodes=4, fleet_type="maintain", capacity_type="spot")
+    assert trainer.capacity == FixedSize(nodes=4, fleet_type="maintain", capacity_type="spot")
     assert trainer.placement.strategy == "cluster"
 
 
@@ -84,7 +84,7 @@ def test_h100_block_is_all_or_nothing_outside_any_group() -> None:
     _, trainer = plan_of("h100-block").groups
 
     assert trainer.market == CapacityBlock(id="cr-0fedcba9876543210")
-    assert trainer.capacity == Gang(nodes=2, fleet_type="instant", capacity_type="capacity-block")
+    assert trainer.capacity == FixedSize(nodes=2, fleet_type="instant", capacity_type="capacity-block")
     assert trainer.placement.strategy is None
 
 
@@ -103,7 +103,7 @@ def test_eks_a100_is_the_node_group_of_a100_prod_in_a_cluster() -> None:
     assert trainer.market == plain.market
     assert trainer.interfaces == plain.interfaces
     assert trainer.placement == plain.placement
-    assert isinstance(trainer.capacity, Managed)
+    assert isinstance(trainer.capacity, ManagedPool)
     assert (trainer.capacity.nodes, trainer.capacity.image_type) == (4, "AL2023_x86_64_NVIDIA")
 
 

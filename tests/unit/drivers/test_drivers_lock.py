@@ -65,7 +65,7 @@ def test_what_is_not_exact_is_said() -> None:
 
 
 def test_a_node_is_told_versions_and_nothing_that_is_not_locked() -> None:
-    told = LOCK.of(TABLES.gpu("T4"), "debian12").told()
+    told = LOCK.of(TABLES.gpu("T4"), "debian12").to_handover()
 
     assert told["driver"] == "580.178.04"
     assert told["dcgm_cuda"] == ["13"]

@@ -7,12 +7,12 @@ from ipaddress import IPv4Address, IPv4Network
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.addresses import BLOCK, Wanted, allot
+from infra.plan.addresses import BLOCK, AddressNeed, allot
 
 NETWORKS = st.builds(lambda prefix: IPv4Network(f"10.8.0.0/{prefix}"), st.integers(20, 32))
 GROUPS = st.lists(
     st.builds(
-        lambda count, given: Wanted(count=len(given) if given else count, given=tuple(given) or None),
+        lambda count, given: AddressNeed(count=len(given) if given else count, given=tuple(given) or None),
         st.integers(1, 50),
         st.lists(st.integers(1, 14).map(lambda host: IPv4Address(f"10.8.0.{host}")), max_size=3, unique=True),
     ),
@@ -22,7 +22,7 @@ GROUPS = st.lists(
 
 def hosts(network: str, *counts: int) -> list[list[int]]:
     """The last number of each address, group by group."""
-    allotted = allot(IPv4Network(network), [Wanted(count=count) for count in counts])
+    allotted = allot(IPv4Network(network), [AddressNeed(count=count) for count in counts])
     return [[int(address) & 255 for address in group] for group in allotted]
 
 
@@ -47,13 +47,15 @@ def test_a_network_without_room_gives_what_it_has() -> None:
 def test_given_addresses_are_kept_and_left_out_of_the_others() -> None:
     taken = (IPv4Address("127.0.0.12"),)
 
-    allotted = allot(IPv4Network("127.0.0.0/24"), [Wanted(count=2), Wanted(count=1, given=taken)])
+    allotted = allot(IPv4Network("127.0.0.0/24"), [AddressNeed(count=2), AddressNeed(count=1, given=taken)])
 
     assert [list(map(str, group)) for group in allotted] == [["127.0.0.11", "127.0.0.13"], ["127.0.0.12"]]
 
 
 @given(NETWORKS, GROUPS)
-def test_no_chosen_address_is_outside_the_network_or_chosen_twice(network: IPv4Network, groups: list[Wanted]) -> None:
+def test_no_chosen_address_is_outside_the_network_or_chosen_twice(
+    network: IPv4Network, groups: list[AddressNeed]
+) -> None:
     given_ones = {address for group in groups for address in group.given or ()}
 
     chosen = [
@@ -75,8 +77,8 @@ def test_growth_within_a_block_moves_nothing(small: int, large: int, other: int)
     small, large = sorted((small, large))
     network = IPv4Network("10.8.0.0/24")
 
-    before = allot(network, [Wanted(count=small), Wanted(count=other)])
-    after = allot(network, [Wanted(count=large), Wanted(count=other)])
+    before = allot(network, [AddressNeed(count=small), AddressNeed(count=other)])
+    after = allot(network, [AddressNeed(count=large), AddressNeed(count=other)])
 
     assert after[0][:small] == before[0]
     assert after[1] == before[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.clouds.alicloud.resources import user_data as alicloud
+from infra.clouds.alicloud.resources.nodes import user_data as alicloud
 from infra.clouds.aws.resources.nodes import user_data as aws
 
 # Down for the first two times that the lists are read; each call is a line in a file.

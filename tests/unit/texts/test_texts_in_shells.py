@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from payloads import MARKS, payloads
 
-from infra.clouds.alicloud.resources import user_data as alicloud
+from infra.clouds.alicloud.resources.nodes import user_data as alicloud
 from infra.clouds.aws.resources.nodes import user_data as aws
 from infra.clouds.kubernetes.plan.jobs import objects
 from infra.clouds.kubernetes.plan.model import KubernetesPlan

@@ -30,9 +30,9 @@ def alibaba_sells_it_this_way(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[V
     for i, group in enumerate(plan.groups):
         sold = load().type(group.type).usage_classes
         if "withdrawn" in sold:
-            yield f"cluster.nodes[{i}].type", f"{group.type} is sold no more; choose ecs.ebmgn7ex.32xlarge"
-        elif (wanted := USAGE_CLASSES[type(group.market)]) not in sold:
-            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {wanted}, only as {sold[0]}"
+            yield f"cluster.nodes[{i}].type", f"{group.type} is no longer sold; choose ecs.ebmgn7ex.32xlarge"
+        elif (usage := USAGE_CLASSES[type(group.market)]) not in sold:
+            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {usage}, only as {sold[0]}"
 
 
 @rule("alibaba-sells-it-by-contract", AlicloudPlan, level="warning")
@@ -107,7 +107,7 @@ def assurance_is_confirmed(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Viol
     """An elasticity assurance is paid for its whole time and never refunded (ECS User Guide, Elasticity Assurance)."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, Assurance) and not group.market.confirmed:
-            message = f'buying cannot be undone; whoever means it writes "{group.market.sentence}"'
+            message = f'non-refundable: to confirm, set `confirm: "{group.market.sentence}"`'
             yield f"cluster.nodes[{i}].market.confirm", message
 
 
@@ -123,9 +123,9 @@ def assurance_costs_at_once(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Vio
 @rule("login-machine-stays", AlicloudPlan)
 def login_machine_stays(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """The login machine is one machine that nobody takes back: all others are reached through it."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if group.role == "head" and asked.count != 1:
-            key = "min" if asked.count is None else "count"
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group.role == "head" and group_spec.count != 1:
+            key = "min" if group_spec.count is None else "count"
             yield f"cluster.nodes[{i}].{key}", "the group `head` is the one login machine: its count is 1"
         if group.role == "head" and not isinstance(group.market, OnDemand):
             yield f"cluster.nodes[{i}].market", f"the head is bought on demand, not as {group.market.kind}"

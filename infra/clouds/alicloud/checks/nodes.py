@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from infra.catalog import load
 from infra.checks.rule import Violation, rule
-from infra.clouds.alicloud.plan.capacity import Elastic, Fleet, Pool, Single
+from infra.clouds.alicloud.plan.capacity import Elastic, FixedSize, ManagedPool, Single
 from infra.clouds.alicloud.plan.model import AlicloudAckPlan, AlicloudPlan
 from infra.clouds.alicloud.spec.cluster import AlicloudSpec
 
@@ -19,26 +19,27 @@ CONFIGURATION_ROOT_GIB = 500
 @rule("nodes-work-together-over-a-fabric", AlicloudPlan, level="warning")
 def nodes_work_together_over_a_fabric(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """Without eRDMA, NCCL goes over TCP, silently and many times slower (ECS User Guide, eRDMA on GPU instances)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
         fixed = not isinstance(group.capacity, Single | Elastic)
-        if fixed and group.count > 1 and group.gpu and asked.fabric == "preferred" and group.fabric == "tcp":
-            message = f"the GPUs of {group.type} speak over TCP; say `fabric: required` to hear why, or `fabric: none`"
+        if fixed and group.count > 1 and group.gpu and group_spec.fabric == "preferred" and group.fabric == "tcp":
+            remedy = "set `fabric: required` for the reason, or `fabric: none`"
+            message = f"no RDMA for {group.type}: NCCL falls back to TCP; {remedy}"
             yield f"cluster.nodes[{i}].fabric", message
 
 
 @rule("fabric-has-two-ends", AlicloudPlan, level="warning")
 def fabric_has_two_ends(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """eRDMA is for traffic between instances (ECS User Guide, eRDMA)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if asked.fabric == "required" and group.most == 1:
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group_spec.fabric == "required" and group.most == 1:
             yield f"cluster.nodes[{i}].fabric", "a single node has no other to speak to; leave it out"
 
 
 @rule("supercomputer-uses-its-fabric", AlicloudPlan, level="warning")
 def supercomputer_uses_its_fabric(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """A Super Computing Cluster's RoCE is part of its price (ECS User Guide, SCC)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if group.hpc and asked.fabric == "none":
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group.hpc and group_spec.fabric == "none":
             yield f"cluster.nodes[{i}].fabric", f"{group.type} is sold with its RoCE network; leave out `fabric: none`"
 
 
@@ -46,8 +47,8 @@ def supercomputer_uses_its_fabric(spec: AlicloudSpec, plan: AlicloudPlan) -> Ite
 def supercomputer_is_no_fleet(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """SCC types need an HPC cluster id, which only single instances take (pulumi-alicloud 4.0.0; ECS API)."""
     for i, group in enumerate(plan.groups):
-        if group.hpc and isinstance(group.capacity, Elastic | Pool):
-            what = "a node pool" if isinstance(group.capacity, Pool) else "a group that follows its load"
+        if group.hpc and isinstance(group.capacity, Elastic | ManagedPool):
+            what = "a node pool" if isinstance(group.capacity, ManagedPool) else "a group that follows its load"
             yield (
                 f"cluster.nodes[{i}].type",
                 f"{what} cannot join a Super Computing Cluster; give `count`, without `ack`",
@@ -60,7 +61,7 @@ def root_fits_its_configuration(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator
     (terraform-provider-alicloud, resource_alicloud_ess_scaling_configuration.go, `system_disk_size`)."""
     for i, group in enumerate(plan.groups):
         capacity = group.capacity
-        configured = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
+        configured = isinstance(capacity, FixedSize | Elastic) and capacity.form == "configuration"
         if configured and group.root.size_gib > CONFIGURATION_ROOT_GIB:
             message = (
                 f"a group with one eRDMA interface or out of a private pool takes at most {CONFIGURATION_ROOT_GIB}"
@@ -82,7 +83,7 @@ def uefi_type_has_a_uefi_image(spec: AlicloudSpec, plan: AlicloudPlan) -> Iterat
 def configuration_cannot_require_imdsv2(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """A scaling configuration has no `http_tokens` (pulumi-alicloud 4.0.0); the ECS API can be asked afterwards."""
     for i, group in enumerate(plan.groups):
-        if isinstance(group.capacity, Fleet | Elastic) and group.capacity.form == "configuration":
+        if isinstance(group.capacity, FixedSize | Elastic) and group.capacity.form == "configuration":
             message = "its nodes answer metadata without a token; ask `ModifyInstanceMetadataOptions` for each"
             yield f"cluster.nodes[{i}]", message
 
@@ -91,7 +92,7 @@ def configuration_cannot_require_imdsv2(_: AlicloudSpec, plan: AlicloudPlan) -> 
 def fleet_of_eris_has_no_set(_: AlicloudSpec, plan: AlicloudPlan) -> Iterator[Violation]:
     """A scaling configuration cannot name a deployment set, a launch template no eRDMA (pulumi-alicloud 4.0.0)."""
     for i, group in enumerate(plan.groups):
-        if group.eris and isinstance(group.capacity, Fleet | Elastic):
+        if group.eris and isinstance(group.capacity, FixedSize | Elastic):
             yield f"cluster.nodes[{i}]", "stands wherever the zone has room: its nodes may be some hops apart"
 
 

@@ -47,14 +47,14 @@ SERVICES_OF_THE_CLOUD, METADATA = "100.64.0.0/10", "100.100.100.200"
 
 def ack_plan(
     stack: str,
-    asked: AlicloudSpec,
+    spec: AlicloudSpec,
     ack: Ack,
     groups: Sequence[AlicloudGroupPlan],
     network: AlicloudNetworkPlan,
     storage: Sequence[BucketPlan],
 ) -> AckPlan:
     """The control plane, and the tenant in it."""
-    private = {vswitch_name("private", zone) for zone in asked.all_zones}
+    private = {vswitch_name("private", zone) for zone in spec.all_zones}
     erdma = any(group.fabric == "erdma" for group in groups)
     return AckPlan(
         name=f"gpufleet-{stack}",
@@ -63,7 +63,7 @@ def ack_plan(
         service_cidr=SERVICES,
         vswitches=tuple(each.name for each in network.vswitches if each.name in private),
         addons=(*BORN, *((ERDMA,) if erdma else ())),
-        tenant=(tenant := _tenant(ack, asked.region, groups, storage)),
+        tenant=(tenant := _tenant(ack, spec.region, groups, storage)),
         tenant_permissions=tuple(use_of_own(tenant.namespace, storage)) if tenant else (),
     )
 

@@ -82,7 +82,7 @@ Form = Literal["template", "configuration"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class FixedSize:
     """So many nodes at once: one scaling group that keeps their number."""
 
     kind: Literal["fleet"] = "fleet"
@@ -121,7 +121,7 @@ class Mix:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class ManagedPool:
     """So many nodes of a cluster of ACK: one node pool. taints: by key the value of those that keep pods away."""
 
     kind: Literal["pool"] = "pool"
@@ -131,4 +131,4 @@ class Pool:
     image_type: Literal["AliyunLinux3"] = "AliyunLinux3"
 
 
-Capacity = Single | Machines | Fleet | Elastic | Mix | Pool
+Capacity = Single | Machines | FixedSize | Elastic | Mix | ManagedPool

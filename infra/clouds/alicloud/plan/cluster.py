@@ -21,7 +21,7 @@ from infra.clouds.alicloud.plan.model import (
 )
 from infra.clouds.alicloud.plan.network import AckPeers, HostPeers, access_plan, network_plan, store_plan
 from infra.clouds.alicloud.plan.pricing import cost
-from infra.clouds.alicloud.spec import cluster as spec
+from infra.clouds.alicloud.spec import cluster as specs
 from infra.plan.cloud_model import BucketPlan, Retention
 from infra.spec.cloud import Copy, ToldBudget
 
@@ -41,14 +41,14 @@ INTERRUPTION = EventPlan(name="spot-interruption", product="ECS", names=("Instan
 STATES = EventPlan(name="state-change", product="ECS", names=("Instance:StateChange",))
 
 
-def decide(stack: str, asked: spec.AlicloudSpec) -> AlicloudPlan:
+def decide(stack: str, spec: specs.AlicloudSpec) -> AlicloudPlan:
     """The plan of a stack on Alibaba Cloud, with what its layouts refused, before any rule."""
-    return _hosts(stack, asked) if asked.ack is None else _kubernetes(stack, asked, asked.ack)
+    return _hosts(stack, spec) if spec.ack is None else _kubernetes(stack, spec, spec.ack)
 
 
-def _hosts(stack: str, asked: spec.AlicloudSpec) -> AlicloudHostsPlan:
+def _hosts(stack: str, spec: specs.AlicloudSpec) -> AlicloudHostsPlan:
     """Plain machines."""
-    parts = _Parts(stack, asked, HostNodes(), HostPeers())
+    parts = _Parts(stack, spec, HostNodes(), HostPeers())
     return AlicloudHostsPlan(
         **parts.shared(),
         bundle=_retention(removable=True),
@@ -58,15 +58,15 @@ def _hosts(stack: str, asked: spec.AlicloudSpec) -> AlicloudHostsPlan:
     )
 
 
-def _kubernetes(stack: str, asked: spec.AlicloudSpec, ack: spec.Ack) -> AlicloudAckPlan:
+def _kubernetes(stack: str, spec: specs.AlicloudSpec, ack: specs.Ack) -> AlicloudAckPlan:
     """A cluster of ACK."""
-    parts = _Parts(stack, asked, AckNodes(), AckPeers())
+    parts = _Parts(stack, spec, AckNodes(), AckPeers())
     return AlicloudAckPlan(
         **parts.shared(),
         bundle=None,
         permissions=None,
         storage_role_permissions=(),
-        ack=ack_plan(stack, asked, ack, parts.groups, parts.network, parts.storage),
+        ack=ack_plan(stack, spec, ack, parts.groups, parts.network, parts.storage),
         store=None,
     )
 
@@ -75,33 +75,33 @@ class _Parts:
     """What plain machines and a cluster of ACK have in common, in the order in which they need each other."""
 
     def __init__(
-        self, stack: str, asked: spec.AlicloudSpec, nodes: HostNodes | AckNodes, peers: HostPeers | AckPeers
+        self, stack: str, spec: specs.AlicloudSpec, nodes: HostNodes | AckNodes, peers: HostPeers | AckPeers
     ) -> None:
-        self.stack, self.asked, self.refusals = stack, asked, Refusals()
-        self.groups = tuple(group_plan(asked, index, nodes, self.refusals) for index in range(len(asked.nodes)))
-        self.storage = tuple(_bucket(stack, asked, item) for item in asked.storage)
-        self.network = network_plan(asked, self.groups, peers, self.refusals)
+        self.stack, self.spec, self.refusals = stack, spec, Refusals()
+        self.groups = tuple(group_plan(spec, index, nodes, self.refusals) for index in range(len(spec.nodes)))
+        self.storage = tuple(_bucket(stack, spec, item) for item in spec.storage)
+        self.network = network_plan(spec, self.groups, peers, self.refusals)
 
     def shared(self) -> dict[str, Any]:
         """The fields of a plan."""
-        asked, groups = self.asked, self.groups
+        spec, groups = self.spec, self.groups
         spot = any(group.market.kind == "spot" for group in groups)
         events = (*((INTERRUPTION,) if spot else ()), STATES)
         return {
             "stack": self.stack,
-            "cloud": asked.cloud,
-            "region": asked.region,
-            "zones": asked.all_zones,
+            "cloud": spec.cloud,
+            "region": spec.region,
+            "zones": spec.all_zones,
             "network": self.network,
-            "access": access_plan(asked),
+            "access": access_plan(spec),
             "groups": groups,
             "storage": self.storage,
-            "copies": tuple(map(_copy, asked.copies)),
+            "copies": tuple(map(_copy, spec.copies)),
             "key": KeyPlan(rotation_days=ROTATION_DAYS, deletion_days=DELETION_DAYS),
             "interruption": InterruptionPlan(events=events, retention_seconds=QUEUE_SECONDS),
-            "budget": _budget(asked.budget),
+            "budget": _budget(spec.budget),
             "tags": {STACK_TAG: self.stack},
-            "cost": cost(asked, groups, self.network, self.storage),
+            "cost": cost(spec, groups, self.network, self.storage),
             "findings": tuple(self.refusals.findings),
         }
 
@@ -118,12 +118,12 @@ def _copy(item: Copy) -> CopyPlan:
     )
 
 
-def _bucket(stack: str, asked: spec.AlicloudSpec, item: spec.Bucket) -> BucketPlan:
+def _bucket(stack: str, spec: specs.AlicloudSpec, item: specs.Bucket) -> BucketPlan:
     retention = _retention(removable=item.removable)
     bucket = BucketPlan(name=item.name, kind=item.kind, mount=item.mount, retention=retention)
-    if asked.ossfs_sha256 is None:
+    if spec.ossfs_sha256 is None:
         return bucket
-    return replace(bucket, client="ossfs", options=_ossfs_options(stack, asked.region), checksum=asked.ossfs_sha256)
+    return replace(bucket, client="ossfs", options=_ossfs_options(stack, spec.region), checksum=spec.ossfs_sha256)
 
 
 def _ossfs_options(stack: str, region: str) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _retention(*, removable: bool) -> Retention:
     )
 
 
-def _budget(asked: ToldBudget | None) -> BudgetPlan | None:
-    if asked is None or asked.monthly is None or not asked.notify:
+def _budget(spec: ToldBudget | None) -> BudgetPlan | None:
+    if spec is None or spec.monthly is None or not spec.notify:
         return None
-    return BudgetPlan(monthly_cny=asked.monthly, emails=asked.notify, event=STATES)
+    return BudgetPlan(monthly_cny=spec.monthly, emails=spec.notify, event=STATES)

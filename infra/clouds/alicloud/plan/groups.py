@@ -22,19 +22,19 @@ from infra.clouds.alicloud.plan.capacity import (
     Assurance,
     Capacity,
     Elastic,
-    Fleet,
+    FixedSize,
     Form,
     Machines,
+    ManagedPool,
     Market,
     Mix,
     OnDemand,
-    Pool,
     PrivatePool,
     Single,
     Spot,
 )
 from infra.clouds.alicloud.plan.model import AlicloudGroupPlan, DeploymentPlan, DiskPlan, ImagePlan
-from infra.clouds.alicloud.spec import cluster as spec
+from infra.clouds.alicloud.spec import cluster as specs
 from infra.clouds.alicloud.spec import market as markets
 from infra.plan.layout import NoFabricError, PlacementError
 from infra.plan.subnets import Kind
@@ -60,12 +60,12 @@ class HostNodes:
 
     protectable: ClassVar[bool] = True
 
-    def interfaces(self, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+    def interfaces(self, group: specs.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
         """Declared with the machine. Raises NoFabricError."""
         return eri.interfaces(kind, group.queue_pairs)
 
     def capacity(
-        self, group: spec.AlicloudNodes, kind: InstanceType, market: Market, eris: tuple[eri.Eri, ...]
+        self, group: specs.AlicloudNodes, kind: InstanceType, market: Market, eris: tuple[eri.Eri, ...]
     ) -> Capacity:
         """How many nodes there are, and what declares them."""
         if group.name == HEAD:
@@ -85,7 +85,7 @@ class HostNodes:
         if group.others:
             price = (market.max_price_cny_per_hour if isinstance(market, Spot) else None) or 0.0  # a rule asks for one
             return Mix(nodes=group.count, types=(group.type, *group.others), max_price_cny_per_hour=price)
-        return Fleet(nodes=group.count, form=form)
+        return FixedSize(nodes=group.count, form=form)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class AckNodes:
 
     protectable: ClassVar[bool] = False
 
-    def interfaces(self, _: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+    def interfaces(self, _: specs.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
         """ACK's controller makes the interfaces and shares the queue pairs itself. Raises NoFabricError."""
         if kind.fabric != "erdma":
             message = f"the fabric is required but {kind.name} has no eRDMA; choose a type with it, or drop `fabric`"
@@ -103,11 +103,11 @@ class AckNodes:
         return tuple(eri.Eri(network_card_index=card, queue_pairs=None) for card in cards)
 
     def capacity(
-        self, group: spec.AlicloudNodes, kind: InstanceType, market: Market, _: tuple[eri.Eri, ...]
+        self, group: specs.AlicloudNodes, kind: InstanceType, market: Market, _: tuple[eri.Eri, ...]
     ) -> Capacity:
         """One pool for a group."""
         labels = {GROUP_LABEL: group.name, MARKET_LABEL: market.kind}
-        return Pool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
+        return ManagedPool(nodes=_most(group), labels=labels, taints=GPU_TAINT if kind.gpu else {})
 
 
 def vswitch_name(kind: Kind, zone: str) -> str:
@@ -115,18 +115,18 @@ def vswitch_name(kind: Kind, zone: str) -> str:
 
 
 def group_plan(
-    asked: spec.AlicloudSpec, index: int, nodes: HostNodes | AckNodes, refusals: Refusals
+    spec: specs.AlicloudSpec, index: int, nodes: HostNodes | AckNodes, refusals: Refusals
 ) -> AlicloudGroupPlan:
     """The plan of the group at that index of the stack file; what cannot be is noted at the key it is about."""
-    group, here = asked.nodes[index], f"cluster.nodes[{index}]"
+    group, here = spec.nodes[index], f"cluster.nodes[{index}]"
     kind = load().type(group.type)
     role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
-    zones = (group.zone,) if group.zone else asked.all_zones
+    zones = (group.zone,) if group.zone else spec.all_zones
     roce = kind.fabric == "roce" and group.fabric != "none"
     eris = () if roce else refusals.decided(f"{here}.fabric", partial(_eris, nodes, group, kind), ())
     fabric = "roce" if roce else "erdma" if eris else "tcp"
     market = _market(group.name, group.market, protectable=nodes.protectable)
-    subnet_kind = _subnet_kind(asked, group, fabric)
+    subnet_kind = _subnet_kind(spec, group, fabric)
     capacity = nodes.capacity(group, kind, market, eris)
     return AlicloudGroupPlan(
         name=group.name,
@@ -150,17 +150,17 @@ def group_plan(
             partial(_deployment, group, kind, capacity, zones=len(zones), fabric=fabric),
             DeploymentPlan(strategy=None, reason="what was asked for cannot be"),
         ),
-        image=ImagePlan(name_regex=UBUNTU, recorded=asked.images.x86_64),
+        image=ImagePlan(name_regex=UBUNTU, recorded=spec.images.x86_64),
         root=_root(group.root, role),
         tags={"gpufleet:group": group.name},
     )
 
 
-def _most(group: spec.AlicloudNodes) -> int:
+def _most(group: specs.AlicloudNodes) -> int:
     return group.count or group.max or 0
 
 
-def _eris(nodes: HostNodes | AckNodes, group: spec.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
+def _eris(nodes: HostNodes | AckNodes, group: specs.AlicloudNodes, kind: InstanceType) -> tuple[eri.Eri, ...]:
     """Preferred: where the type has them, what declares the group can, and there is a second node to speak to."""
     if group.fabric == "none" or (group.fabric == "preferred" and kind.fabric != "erdma"):
         return ()
@@ -176,7 +176,7 @@ def _eris(nodes: HostNodes | AckNodes, group: spec.AlicloudNodes, kind: Instance
     return eris
 
 
-def _check_shape(group: spec.AlicloudNodes, eris: tuple[eri.Eri, ...]) -> None:
+def _check_shape(group: specs.AlicloudNodes, eris: tuple[eri.Eri, ...]) -> None:
     """Only machines that are declared one by one take two (pulumi-alicloud 4.0.0). Raises NoFabricError."""
     if group.others:
         raise NoFabricError("an auto provisioning group starts its nodes from launch templates, which know no eRDMA")
@@ -186,39 +186,39 @@ def _check_shape(group: spec.AlicloudNodes, eris: tuple[eri.Eri, ...]) -> None:
         )
 
 
-def _market(group: str, asked: markets.Market, *, protectable: bool) -> Market:
+def _market(group: str, spec: markets.Market, *, protectable: bool) -> Market:
     """protectable: whether spot capacity can have a protected hour."""
-    match asked:
+    match spec:
         case markets.SpotMarket():
-            protected = 1 if asked.protected_hour and protectable else 0
-            return Spot(max_price_cny_per_hour=asked.max_price, fallback=asked.fallback, protected_hours=protected)
+            protected = 1 if spec.protected_hour and protectable else 0
+            return Spot(max_price_cny_per_hour=spec.max_price, fallback=spec.fallback, protected_hours=protected)
         case markets.PoolMarket():
-            return PrivatePool(id=asked.id)
+            return PrivatePool(id=spec.id)
         case markets.AssuranceMarket():
-            sentence = f"buy an elasticity assurance for {group} for {asked.months} months, never refunded"
-            confirmed = asked.confirm == sentence
+            sentence = f"buy an elasticity assurance for {group} for {spec.months} months, never refunded"
+            confirmed = spec.confirm == sentence
             name = f"{group}-assurance"
-            return Assurance(name=name, months=asked.months, sentence=sentence, confirmed=confirmed)
+            return Assurance(name=name, months=spec.months, sentence=sentence, confirmed=confirmed)
         case markets.OnDemandMarket():
             return OnDemand()
 
 
-def _subnet_kind(asked: spec.AlicloudSpec, group: spec.AlicloudNodes, fabric: str) -> Kind:
+def _subnet_kind(spec: specs.AlicloudSpec, group: specs.AlicloudNodes, fabric: str) -> Kind:
     """People reach a head from outside, and nobody reaches a node."""
-    if asked.access.ssh_from and group.name == HEAD:
+    if spec.access.ssh_from and group.name == HEAD:
         return "public"
     return "private" if fabric == "tcp" else "fabric"
 
 
 def _deployment(
-    group: spec.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
+    group: specs.AlicloudNodes, kind: InstanceType, capacity: Capacity, *, zones: int, fabric: str
 ) -> DeploymentPlan:
     """Raises PlacementError."""
     if fabric != "tcp" and zones != 1:
         raise PlacementError(f"the fabric is of one zone and one vSwitch, and this group spans {zones} zones; name one")
-    if isinstance(capacity, Pool):
+    if isinstance(capacity, ManagedPool):
         return DeploymentPlan(strategy=None, reason="the node pools name no deployment set")
-    nameless = isinstance(capacity, Fleet | Elastic) and capacity.form == "configuration"
+    nameless = isinstance(capacity, FixedSize | Elastic) and capacity.form == "configuration"
     if group.placement == "apart":
         if fabric != "tcp" or nameless:
             raise PlacementError(
@@ -234,7 +234,7 @@ def _deployment(
     return DeploymentPlan(strategy=None, reason="LowLatency takes few GPU families, and this is none of them")
 
 
-def _root(asked: spec.Root | None, role: Literal["head", "worker"]) -> DiskPlan:
-    if asked is None:
+def _root(spec: specs.Root | None, role: Literal["head", "worker"]) -> DiskPlan:
+    if spec is None:
         return DiskPlan(size_gib=ROOT_GIB[role], level="PL1")
-    return DiskPlan(size_gib=asked.size_gib, level=asked.level)
+    return DiskPlan(size_gib=spec.size_gib, level=spec.level)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.clouds.alicloud.plan.capacity import Capacity, Elastic, Fleet, Machines, Market, Mix, Pool
+from infra.clouds.alicloud.plan.capacity import Capacity, Elastic, FixedSize, Machines, ManagedPool, Market, Mix
 from infra.clouds.alicloud.plan.eri import Eri
 from infra.clouds.kubernetes.plan.model import TenantPlan
 from infra.plan.chart import ChartPlan
@@ -125,7 +125,7 @@ class AlicloudGroupPlan(CloudGroupPlan):
 
     @property
     def image_has_driver(self) -> bool:
-        return isinstance(self.capacity, Pool)
+        return isinstance(self.capacity, ManagedPool)
 
     @property
     def fabric_devices(self) -> int:
@@ -135,7 +135,7 @@ class AlicloudGroupPlan(CloudGroupPlan):
     @property
     def joined(self) -> bool:
         """Whether its nodes work together, and so speak freely with each other."""
-        together = isinstance(self.capacity, Machines | Fleet | Mix | Pool) and self.count > 1
+        together = isinstance(self.capacity, Machines | FixedSize | Mix | ManagedPool) and self.count > 1
         return self.fabric != "tcp" or together
 
 

@@ -47,7 +47,7 @@ class HostPeers:
         return group.security_group
 
     def rules(
-        self, asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refusals: Refusals
+        self, spec: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], refusals: Refusals
     ) -> Iterator[FirewallRule]:
         """As they would name groups."""
         head = next((group.security_group for group in groups if group.role == "head"), None)
@@ -55,7 +55,7 @@ class HostPeers:
         joined = [group.security_group for group in groups if group.joined]
         yield from _out(tuple(group.security_group for group in groups))
         login = partial(access, head=head, nodes=workers, fabric=joined)
-        networks = asked.access.ssh_from
+        networks = spec.access.ssh_from
         yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
         if head is not None:
             for worker in workers:
@@ -82,32 +82,32 @@ class AckPeers:
 
 
 def network_plan(
-    asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers, refusals: Refusals
+    spec: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers, refusals: Refusals
 ) -> AlicloudNetworkPlan:
     """What cannot be is noted at the key it is about."""
-    needs = list(_needs(asked, groups, peers))
-    carved = refusals.decided("cluster.network.cidr", partial(carve, asked.network.cidr, needs), ())
-    vswitches = tuple(_vswitches(asked, [subnet for subnet in carved if subnet.addresses]))
+    needs = list(_needs(spec, groups, peers))
+    carved = refusals.decided("cluster.network.cidr", partial(carve, spec.network.cidr, needs), ())
+    vswitches = tuple(_vswitches(spec, [subnet for subnet in carved if subnet.addresses]))
     public = [each.name for each in vswitches if each.kind == "public"]
     return AlicloudNetworkPlan(
-        cidr=str(asked.network.cidr),
+        cidr=str(spec.network.cidr),
         gateway=None,
         vswitches=vswitches,
-        nat=next(iter(public), None) if asked.network.internet == "nat" else None,
+        nat=next(iter(public), None) if spec.network.internet == "nat" else None,
         security_groups=tuple(dict.fromkeys(peers.security_group(group) for group in groups)),
-        rules=tuple(_rules(asked, groups, {each.name: each.cidr for each in vswitches}, peers, refusals)),
+        rules=tuple(_rules(spec, groups, {each.name: each.cidr for each in vswitches}, peers, refusals)),
         flow_log=FLOW_LOG,
     )
 
 
-def access_plan(asked: AlicloudSpec) -> AlicloudAccessPlan:
-    keys = (asked.access.public_key,) if asked.access.public_key else ()
+def access_plan(spec: AlicloudSpec) -> AlicloudAccessPlan:
+    keys = (spec.access.public_key,) if spec.access.public_key else ()
     return AlicloudAccessPlan(
         public_keys=keys,
-        ssh_from=tuple(map(str, asked.access.ssh_from)),
+        ssh_from=tuple(map(str, spec.access.ssh_from)),
         user="ecs-user",
         key_pair=keys[0] if keys else None,
-        head=next((group.name for group in asked.nodes if group.name == HEAD), None),
+        head=next((group.name for group in spec.nodes if group.name == HEAD), None),
     )
 
 
@@ -118,12 +118,12 @@ def store_plan(groups: Sequence[AlicloudGroupPlan]) -> StorePlan | None:
     return next((StorePlan(group=name, port=STORE_PORT) for name in [*heads, *joined]), None)
 
 
-def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers) -> Iterator[Need]:
+def _needs(spec: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: HostPeers | AckPeers) -> Iterator[Need]:
     """Every zone has its three kinds of vSwitch, in one order: what a stack adds later moves nothing that it has."""
     kinds: tuple[Kind, ...] = ("public", "private", "fabric")
-    for zone, kind in product(asked.all_zones, kinds):
+    for zone, kind in product(spec.all_zones, kinds):
         name = vswitch_name(kind, zone)
-        gateway = kind == "public" and zone == asked.all_zones[0] and asked.network.internet == "nat"
+        gateway = kind == "public" and zone == spec.all_zones[0] and spec.network.internet == "nat"
         yield Need(zone=zone, kind=kind, nodes=int(gateway))
         for group in groups:
             if name in group.vswitches:  # any of its zones may have to hold all of it
@@ -133,19 +133,19 @@ def _needs(asked: AlicloudSpec, groups: Sequence[AlicloudGroupPlan], peers: Host
             yield Need(zone=zone, kind=kind, nodes=peers.control_plane_addresses)
 
 
-def _vswitches(asked: AlicloudSpec, carved: Sequence[Subnet]) -> Iterator[VSwitchPlan]:
+def _vswitches(spec: AlicloudSpec, carved: Sequence[Subnet]) -> Iterator[VSwitchPlan]:
     for subnet in carved:
         yield VSwitchPlan(
             name=vswitch_name(subnet.kind, subnet.zone),
             zone=subnet.zone,
             kind=subnet.kind,
             cidr=subnet.cidr,
-            snat=subnet.kind != "public" and asked.network.internet == "nat",
+            snat=subnet.kind != "public" and spec.network.internet == "nat",
         )
 
 
 def _rules(
-    asked: AlicloudSpec,
+    spec: AlicloudSpec,
     groups: Sequence[AlicloudGroupPlan],
     cidrs: dict[str, str],
     peers: HostPeers | AckPeers,
@@ -157,7 +157,7 @@ def _rules(
         ranges[peers.security_group(group)] += [cidrs[name] for name in group.vswitches if name in cidrs]
     by_range = (
         replace(rule, peer_group=None, peer_cidr=cidr)
-        for rule in peers.rules(asked, groups, refusals)
+        for rule in peers.rules(spec, groups, refusals)
         for cidr in ([rule.peer_cidr] if rule.peer_group is None else ranges[rule.peer_group])
     )
     yield from dict.fromkeys(by_range)

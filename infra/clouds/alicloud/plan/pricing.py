@@ -15,14 +15,14 @@ CURRENCY = "CNY"
 
 
 def cost(
-    asked: AlicloudSpec,
+    spec: AlicloudSpec,
     groups: Sequence[AlicloudGroupPlan],
     network: AlicloudNetworkPlan,
     storage: Sequence[BucketPlan],
 ) -> Cost:
     """What is expected: the tables' price on demand, spot at its limit, an elastic group at its least."""
-    bills = [_bill(group, asked.region) for group in groups]
-    return summed(CURRENCY, bills, list(_unpriced(asked, groups, network, storage)))
+    bills = [_bill(group, spec.region) for group in groups]
+    return summed(CURRENCY, bills, list(_unpriced(spec, groups, network, storage)))
 
 
 def _bill(group: AlicloudGroupPlan, region: str) -> Bill:
@@ -43,13 +43,13 @@ def _bill(group: AlicloudGroupPlan, region: str) -> Bill:
 
 
 def _unpriced(
-    asked: AlicloudSpec,
+    spec: AlicloudSpec,
     groups: Sequence[AlicloudGroupPlan],
     network: AlicloudNetworkPlan,
     storage: Sequence[BucketPlan],
 ) -> Iterator[CostItem]:
     """What else is on the bill. The tables hold prices of instance types only."""
-    clusters = 0 if asked.ack is None else 1
+    clusters = 0 if spec.ack is None else 1
     quantities = {
         "system disks, GiB": sum(group.count * group.root.size_gib for group in groups),
         "NAT gateway": int(network.nat is not None),

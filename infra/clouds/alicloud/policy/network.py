@@ -23,20 +23,20 @@ QUEUE, LOG_STORE = "alicloud:message/serviceQueue:ServiceQueue", "alicloud:log/s
 @stack_rule("alicloud-ssh-from-the-world")
 def ssh_from_the_world(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
     """SSH is open to networks that somebody named; halves of the world in two rules are the world."""
-    ways = [each for each in stack.of(RULE) if _lets_in(each) and _covers(each, SSH_PORT)]
-    named = [network for each in ways for network in _networks(each)]
+    openings = [entry for entry in stack.of(RULE) if _lets_in(entry) and _covers(entry, SSH_PORT)]
+    named = [network for entry in openings for network in _networks(entry)]
     wide = list(too_wide(named))
     total = addresses(named)
-    for each in ways:
-        networks = list(_networks(each))
+    for entry in openings:
+        networks = list(_networks(entry))
         if any(net.version == one.version and net.subnet_of(one) for net in networks for one in wide):  # pyright: ignore[reportArgumentType]
-            yield each, "cidrIp", f"port {SSH_PORT} is open to the world; name your networks"
+            yield entry, "cidrIp", f"port {SSH_PORT} is open to the world; name your networks"
         elif networks and total > MOST_IPV4_ADDRESSES:
-            yield each, "cidrIp", f"port {SSH_PORT} is open to {total} addresses in all; name your networks"
-        if each.inputs.get("prefixListId") is not None:
-            yield each, "prefixListId", f"port {SSH_PORT} is open to a prefix list, which may hold any network"
-        if not networks and each.inputs.get("sourceSecurityGroupId") is None and not each.inputs.get("prefixListId"):
-            yield each, "cidrIp", f"port {SSH_PORT} is open to what cannot be read; write a CIDR"
+            yield entry, "cidrIp", f"port {SSH_PORT} is open to {total} addresses in all; name your networks"
+        if entry.inputs.get("prefixListId") is not None:
+            yield entry, "prefixListId", f"port {SSH_PORT} is open to a prefix list, which may hold any network"
+        if not networks and entry.inputs.get("sourceSecurityGroupId") is None and not entry.inputs.get("prefixListId"):
+            yield entry, "cidrIp", f"port {SSH_PORT} is open to what cannot be read; write a CIDR"
 
 
 @rule("alicloud-only-web-from-the-world", RULE)
@@ -66,7 +66,7 @@ def flow_log(stack: Stack) -> Iterator[tuple[Resource, str, str]]:
 def api_in_the_network(resource: Resource) -> Iterator[Violation]:
     """The API of a cluster is reached from its VPC; without a word it has an address of the internet."""
     if not false(resource.inputs.get("slbInternetEnabled", True)):
-        yield "slbInternetEnabled", "must be false: whoever finds the API may try its door"
+        yield "slbInternetEnabled", "must be false: the API server would be reachable from the internet"
 
 
 @rule("alicloud-kubernetes-secrets", CLUSTER)
@@ -88,7 +88,9 @@ def audit_log(resource: Resource) -> Iterator[Violation]:
 @rule("alicloud-enforces-network-policies", CLUSTER)
 def enforces_network_policies(resource: Resource) -> Iterator[Violation]:
     """A network policy that nobody enforces denies nothing (ACK User Guide, "Use network policies in ACK clusters")."""
-    addons = {mapping(each).get("name"): mapping(each).get("config") for each in items(resource.inputs.get("addons"))}
+    addons = {
+        mapping(entry).get("name"): mapping(entry).get("config") for entry in items(resource.inputs.get("addons"))
+    }
     if NETWORK_PLUGIN not in addons:
         yield "addons", f"must have {NETWORK_PLUGIN}: other plug-ins of ACK enforce no network policy"
     elif not true(document(addons[NETWORK_PLUGIN]).get("NetworkPolicy")):
@@ -137,5 +139,5 @@ def _covers(resource: Resource, port: int) -> bool:
 
 def _networks(resource: Resource) -> Iterator[Network]:
     for key in ("cidrIp", "ipv6CidrIp"):
-        if (found := network_of(resource.inputs.get(key))) is not None:
-            yield found
+        if (network := network_of(resource.inputs.get(key))) is not None:
+            yield network

@@ -25,7 +25,7 @@ def no_public_address(resource: Resource) -> Iterator[Violation]:
     """No machine is born with an address of the internet; a fabric's would lose its eRDMA."""
     bandwidth = resource.inputs.get("internetMaxBandwidthOut")
     if bandwidth is not None and number(bandwidth) != 0:
-        yield "internetMaxBandwidthOut", "must be 0: every machine started here would stand in the internet"
+        yield "internetMaxBandwidthOut", "must be 0: every machine started here would have a public IP"
     if not false(resource.inputs.get("allocatePublicIp")):
         yield "allocatePublicIp", "must be false"
     for key in ("ipv6AddressCount", "ipv6Addresses"):

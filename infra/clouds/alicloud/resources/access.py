@@ -34,26 +34,27 @@ class Access(ComponentResource):
 
     def __init__(self, name: str, args: AccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Access", name, {}, opts)
-        mine, key = ResourceOptions(parent=self), args.plan.key_pair
+        child, key = ResourceOptions(parent=self), args.plan.key_pair
         self.key_name = None
         if key is not None:
             self.key_name = ecs.EcsKeyPair(
-                "login", key_pair_name=f"gpufleet-{args.stack}", public_key=key, opts=mine
+                "login", key_pair_name=f"gpufleet-{args.stack}", public_key=key, opts=child
             ).key_pair_name
-        made = {
+        groups = {
             group: ecs.SecurityGroup(
                 _firewall(group),
                 vpc_id=args.vpc_id,
                 security_group_name=f"{args.stack}-{group}",
                 security_group_type="enterprise",
                 description=f"gpufleet: {group}",
-                opts=mine,
+                opts=child,
             ).id
             for group in args.network.security_groups
         }
-        rules = [(rule.group, self._rule(rule, made[rule.group])) for rule in args.network.rules]
+        rules = [(rule.group, self._rule(rule, groups[rule.group])) for rule in args.network.rules]
         self.security_groups = {
-            group: once(made_id, *(rule for owner, rule in rules if owner == group)) for group, made_id in made.items()
+            group: once(group_id, *(rule for owner, rule in rules if owner == group))
+            for group, group_id in groups.items()
         }
         self.register_outputs({})
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, CustomResource, Input, InvokeOutputOptions, Output, Resource, ResourceOptions
 from pulumi_alicloud import cs
 
-from infra.clouds.alicloud.plan.capacity import Pool, Spot
+from infra.clouds.alicloud.plan.capacity import ManagedPool, Spot
 from infra.clouds.alicloud.plan.iam import pods_role
 from infra.clouds.alicloud.plan.model import AckPlan, AddonPlan, AlicloudGroupPlan
 from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs, assumed_by_pods
@@ -60,7 +60,7 @@ class Ack(ComponentResource):
 
     def __init__(self, name: str, args: AckArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Ack", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
+        child, plan = ResourceOptions(parent=self), args.plan
         subnets = [args.vswitches[each] for each in plan.vswitches]
         cluster = cs.ManagedKubernetes(
             f"{name}-cluster",
@@ -85,7 +85,7 @@ class Ack(ComponentResource):
             skip_set_certificate_authority=True,
             addons=[*map(_born, (each for each in plan.addons if each.born)), {"name": INGRESS, "disabled": True}],
             tags=args.tags,
-            opts=mine,
+            opts=child,
         )
         self.cluster_id = cluster.id
         self._args = args
@@ -96,7 +96,7 @@ class Ack(ComponentResource):
             server = cluster.connections.apply(lambda ways: (ways[0].api_server_intranet or "") if ways else "")
             login = self._login(server, [*plain, *addons, *pools])
             role = self._role(cluster, plan.tenant)
-            Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login, role=role), mine)
+            Tenant(plan.tenant.namespace, TenantArgs(plan=plan.tenant, kubeconfig=login, role=role), child)
         self.register_outputs({"cluster_id": self.cluster_id})
 
     def _role(self, cluster: cs.ManagedKubernetes, tenant: TenantPlan) -> dict[str, Input[str]]:
@@ -120,16 +120,16 @@ class Ack(ComponentResource):
         """What ACK calls a version: 1.35 is the newest 1.35.x-aliyun.y; one that is whole already stays what it is."""
         if version.count(".") > 1:
             return version
-        mine = InvokeOutputOptions(parent=self)
-        told = cs.get_kubernetes_version_output(cluster_type="ManagedKubernetes", profile="Default", opts=mine)
-        return told.metadatas.apply(lambda known: newest(version, [each.version for each in known]))
+        child = InvokeOutputOptions(parent=self)
+        response = cs.get_kubernetes_version_output(cluster_type="ManagedKubernetes", profile="Default", opts=child)
+        return response.metadatas.apply(lambda known: newest(version, [each.version for each in known]))
 
     def _login(self, server: Output[str], after: Sequence[CustomResource]) -> Output[str]:
         """Of the credential that ACK gives out, only the certificate authority is taken: the rest runs out, and is new
         each time. ack-ram-tool gets one when it is needed (its documentation, "credential-plugin")."""
         cluster = once(self.cluster_id, *(each.id for each in after))
-        told = cs.get_cluster_credential_output(cluster_id=cluster, opts=InvokeOutputOptions(parent=self))
-        authority = told.certificate_authorities[0].cluster_cert
+        response = cs.get_cluster_credential_output(cluster_id=cluster, opts=InvokeOutputOptions(parent=self))
+        authority = response.certificate_authorities[0].cluster_cert
         credential = ["ack-ram-tool", "credential-plugin", "get-credential", "--cluster-id", cluster]
         return kubeconfig(server, authority, [*credential, "--api-version", "v1beta1", "--log-level", "error"])
 
@@ -144,7 +144,7 @@ class Ack(ComponentResource):
 
     def _pool(self, group: AlicloudGroupPlan, after: Sequence[Resource]) -> CustomResource:
         """GPU nodes that join before the eRDMA controller is there would have to be added anew."""
-        assert isinstance(group.capacity, Pool)
+        assert isinstance(group.capacity, ManagedPool)
         pool, root = group.capacity, group.root
         spot = group.market if isinstance(group.market, Spot) else None
         cap = spot and spot.max_price_cny_per_hour

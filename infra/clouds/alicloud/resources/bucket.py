@@ -32,7 +32,7 @@ class Bucket(ComponentResource):
 
     def __init__(self, name: str, args: BucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Bucket", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         bucket = oss.Bucket(
             f"{name}-bucket",
             storage_class="Standard",
@@ -49,13 +49,13 @@ class Bucket(ComponentResource):
             ],
             versioning={"status": "Enabled"},
             tags={REMOVABLE: "true"} if args.plan.destroyable else None,
-            opts=mine,
+            opts=child,
         )
         self.bucket = bucket.bucket
-        oss.BucketAcl(f"{name}-acl", bucket=self.bucket, acl="private", opts=mine)
-        oss.BucketPublicAccessBlock(f"{name}-private", bucket=self.bucket, block_public_access=True, opts=mine)
-        oss.BucketHttpsConfig(f"{name}-tls", bucket=self.bucket, enable=True, tls_versions=TLS_VERSIONS, opts=mine)
-        oss.BucketPolicy(f"{name}-tls-only", bucket=self.bucket, policy=_tls_only(self.bucket), opts=mine)
+        oss.BucketAcl(f"{name}-acl", bucket=self.bucket, acl="private", opts=child)
+        oss.BucketPublicAccessBlock(f"{name}-private", bucket=self.bucket, block_public_access=True, opts=child)
+        oss.BucketHttpsConfig(f"{name}-tls", bucket=self.bucket, enable=True, tls_versions=TLS_VERSIONS, opts=child)
+        oss.BucketPolicy(f"{name}-tls-only", bucket=self.bucket, policy=_tls_only(self.bucket), opts=child)
         self.register_outputs({"bucket": self.bucket})
 
 

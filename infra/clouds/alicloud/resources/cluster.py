@@ -21,10 +21,10 @@ from infra.clouds.alicloud.resources.encryption import Encryption, EncryptionArg
 from infra.clouds.alicloud.resources.events import Events, EventsArgs
 from infra.clouds.alicloud.resources.flow_log import FlowLog, FlowLogArgs
 from infra.clouds.alicloud.resources.identity import Identity, IdentityArgs, StorageArgs, assumed_by
-from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, base64_of
 from infra.clouds.alicloud.resources.network import Network, NetworkArgs
-from infra.clouds.alicloud.resources.node_group import NodeGroup, NodeGroupArgs
-from infra.clouds.alicloud.resources.user_data import SCRIPT, BootData
+from infra.clouds.alicloud.resources.nodes.launch_spec import LaunchArgs, base64_of
+from infra.clouds.alicloud.resources.nodes.node_group import NodeGroup, NodeGroupArgs
+from infra.clouds.alicloud.resources.nodes.user_data import SCRIPT, BootData
 from infra.clouds.base.resources.boot import user_data
 from infra.clouds.base.resources.bundle import BundleArgs
 from infra.clouds.base.resources.handover import handed_over
@@ -34,7 +34,7 @@ OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 
 
 class Cluster(ComponentResource):
-    """The whole cluster. kept: the folder for what is uploaded.
+    """The whole cluster. folder: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
     storage: by name, the buckets that are mounted. storage_role: see `Identity`. kubernetes: the id of a cluster of
@@ -45,42 +45,42 @@ class Cluster(ComponentResource):
     storage_role: Input[str]
     storage: Mapping[str, Input[str]]
 
-    def __init__(self, name: str, plan: AlicloudPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, plan: AlicloudPlan, folder: Path, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Cluster", name, {}, opts)
         self._plan = plan
-        mine = ResourceOptions(parent=self)
-        self._network = network = Network("network", NetworkArgs(plan=plan.network, stack=plan.stack), mine)
-        self._key = Encryption("encryption", EncryptionArgs(plan=plan.key), mine)
+        child = ResourceOptions(parent=self)
+        self._network = network = Network("network", NetworkArgs(plan=plan.network, stack=plan.stack), child)
+        self._key = Encryption("encryption", EncryptionArgs(plan=plan.key), child)
         access_args = AccessArgs(plan=plan.access, network=plan.network, stack=plan.stack, vpc_id=network.vpc_id)
-        self._access = Access("access", access_args, mine)
-        FlowLog("flow-log", FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id), mine)
+        self._access = Access("access", access_args, child)
+        FlowLog("flow-log", FlowLogArgs(plan=plan.network.flow_log, vpc_id=network.vpc_id), child)
         events = EventsArgs(plan=plan.interruption, budget=plan.budget, stack=plan.stack, region=plan.region)
-        Events("interruption", events, mine)
+        Events("interruption", events, child)
         self._buckets = self._declare_buckets()
         self.storage = {name: bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET}
         self.store = self.storage_role = ""
         if isinstance(plan, AlicloudAckPlan):
             self._kubernetes(plan.ack)
         else:
-            self._machines(kept)
+            self._machines(folder)
         self.register_outputs({"store": self.store})
 
     def _declare_buckets(self) -> dict[str, Output[str]]:
-        wanted = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
-        wanted |= {plan.name: plan.retention for plan in self._plan.storage}
+        retentions = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
+        retentions |= {plan.name: plan.retention for plan in self._plan.storage}
         return {
             name: Bucket(
                 f"storage-{name}" if name else "own",
                 BucketArgs(plan=retention, key_id=self._key.key_id),
                 ResourceOptions(parent=self),
             ).bucket
-            for name, retention in wanted.items()
+            for name, retention in retentions.items()
         }
 
-    def _machines(self, kept: Path) -> None:
+    def _machines(self, folder: Path) -> None:
         """Nodes that a playbook makes."""
-        mine, plan = ResourceOptions(parent=self), self._plan
-        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=kept), mine)
+        child, plan = ResourceOptions(parent=self), self._plan
+        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET], folder=folder), child)
         may = IdentityArgs(
             plan=plan.permissions or (),
             role=nodes_role(plan.stack),
@@ -89,7 +89,7 @@ class Cluster(ComponentResource):
             key_arn=self._key.key_arn,
         )
         storage = StorageArgs(plan=plan.storage_role_permissions, role=storage_role_name(plan.stack))
-        self._identity = Identity("nodes", may, storage if storage.plan else None, mine)
+        self._identity = Identity("nodes", may, storage if storage.plan else None, child)
         self.storage_role = self._identity.storage_role
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:

@@ -15,11 +15,11 @@ PROJECT = "organization/gpufleet"  # how a backend of one's own names its only o
 
 def copied(plan: CopyPlan) -> Output[dict[str, Any]]:
     """Where a copy comes from, as plain JSON."""
-    told = StackReference(f"{PROJECT}/{plan.stack}").get_output("cluster")
-    return told.apply(lambda cluster: found(plan, cluster or {}).model_dump(mode="json"))
+    cluster_output = StackReference(f"{PROJECT}/{plan.stack}").get_output("cluster")
+    return cluster_output.apply(lambda cluster: copied_from(plan, cluster or {}).model_dump(mode="json"))
 
 
-def found(plan: CopyPlan, cluster: Mapping[str, Any]) -> handover.Copied:
+def copied_from(plan: CopyPlan, cluster: Mapping[str, Any]) -> handover.Copied:
     """cluster: the other stack's handover, empty while it is not up."""
     storage = next((each for each in cluster.get("storage", ()) if each["name"] == plan.storage), {})
     return handover.Copied(

@@ -58,7 +58,7 @@ class Events(ComponentResource):
         )
 
     def _by_mail(self, plan: BudgetPlan) -> None:
-        mine, stack = ResourceOptions(parent=self), self._args.stack
+        child, stack = ResourceOptions(parent=self), self._args.stack
         contacts = [
             cms.AlarmContact(
                 f"budget-contact-{number}",
@@ -66,12 +66,12 @@ class Events(ComponentResource):
                 describe=f"gpufleet: {stack} may cost {plan.monthly_cny:,.0f} CNY a month",
                 channels_mail=email,
                 lang="en",
-                opts=mine,
+                opts=child,
             ).alarm_contact_name
             for number, email in enumerate(plan.emails, 1)
         ]
         group = cms.AlarmContactGroup(
-            "budget-contacts", alarm_contact_group_name=f"gpufleet-{stack}-budget", contacts=contacts, opts=mine
+            "budget-contacts", alarm_contact_group_name=f"gpufleet-{stack}-budget", contacts=contacts, opts=child
         )
         cms.EventRule(
             "budget-event",
@@ -85,5 +85,5 @@ class Events(ComponentResource):
                 }
             ],
             status="ENABLED",
-            opts=mine,
+            opts=child,
         )

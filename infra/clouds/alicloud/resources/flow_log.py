@@ -23,8 +23,8 @@ class FlowLog(ComponentResource):
 
     def __init__(self, name: str, args: FlowLogArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:FlowLog", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
-        project = log.Project(f"{name}-project", project_name=Output.concat("gpufleet-", args.vpc_id), opts=mine)
+        child, plan = ResourceOptions(parent=self), args.plan
+        project = log.Project(f"{name}-project", project_name=Output.concat("gpufleet-", args.vpc_id), opts=child)
         store = log.Store(
             f"{name}-store",
             project_name=project.project_name,
@@ -34,7 +34,7 @@ class FlowLog(ComponentResource):
             auto_split=True,
             max_split_shard_count=16,
             encrypt_conf={"enable": True, "encrypt_type": "default"},
-            opts=mine,
+            opts=child,
         )
         vpc.FlowLog(
             name,
@@ -44,6 +44,6 @@ class FlowLog(ComponentResource):
             aggregation_interval=str(plan.aggregation_minutes),
             project_name=project.project_name,
             log_store_name=store.logstore_name,
-            opts=mine,
+            opts=child,
         )
         self.register_outputs({})

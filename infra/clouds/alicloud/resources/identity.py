@@ -79,7 +79,7 @@ class Identity(ComponentResource):
 
     def _permitted(self, name: str, role: ram.Role, args: IdentityArgs) -> Output[str]:
         """Known once the role may do what the plan says."""
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         policy = ram.Policy(
             f"{name}-permissions",
             policy_name=args.role,
@@ -87,14 +87,14 @@ class Identity(ComponentResource):
                 {"Version": VERSION, "Statement": [_statement(each, args) for each in args.plan]}
             ),
             rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
-            opts=mine,
+            opts=child,
         )
         return ram.RolePolicyAttachment(
             f"{name}-permitted",
             role_name=role.role_name,
             policy_name=policy.policy_name,
             policy_type="Custom",
-            opts=mine,
+            opts=child,
         ).id
 
 

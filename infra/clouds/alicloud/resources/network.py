@@ -31,51 +31,51 @@ class Network(ComponentResource):
 
     def __init__(self, name: str, args: NetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:Network", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
-        network = vpc.Network("vpc", cidr_block=plan.cidr, vpc_name=f"gpufleet-{args.stack}", opts=mine)
+        child, plan = ResourceOptions(parent=self), args.plan
+        network = vpc.Network("vpc", cidr_block=plan.cidr, vpc_name=f"gpufleet-{args.stack}", opts=child)
         self.vpc_id = network.id
-        made = {
+        vswitches = {
             each.name: vpc.Switch(
                 each.name,
                 vpc_id=network.id,
                 zone_id=each.zone,
                 cidr_block=each.cidr,
                 vswitch_name=f"{args.stack}-{each.name}",
-                opts=mine,
+                opts=child,
             ).id
             for each in plan.vswitches
         }
-        ways = self._ways_out(plan, made) if plan.nat else {}
-        self.vswitches = {each: once(made_id, *ways.get(each, ())) for each, made_id in made.items()}
+        gateways = self._ways_out(plan, vswitches) if plan.nat else {}
+        self.vswitches = {each: once(vswitch_id, *gateways.get(each, ())) for each, vswitch_id in vswitches.items()}
         self.register_outputs({"vpc_id": self.vpc_id})
 
-    def _ways_out(self, plan: AlicloudNetworkPlan, made: Mapping[str, Input[str]]) -> dict[str, tuple[Input[str]]]:
+    def _ways_out(self, plan: AlicloudNetworkPlan, vswitches: Mapping[str, Input[str]]) -> dict[str, tuple[Input[str]]]:
         """The SNAT entries by vSwitch."""
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         gateway = vpc.NatGateway(
             "nat",
             vpc_id=self.vpc_id,
-            vswitch_id=made[str(plan.nat)],
+            vswitch_id=vswitches[str(plan.nat)],
             nat_type="Enhanced",
             network_type="internet",
             payment_type="PayAsYouGo",
             internet_charge_type="PayByLcu",
-            opts=mine,
+            opts=child,
         )
         address = ecs.EipAddress(
-            "nat-address", payment_type="PayAsYouGo", internet_charge_type="PayByTraffic", bandwidth="200", opts=mine
+            "nat-address", payment_type="PayAsYouGo", internet_charge_type="PayByTraffic", bandwidth="200", opts=child
         )
         bound = ecs.EipAssociation(
-            "nat-addressed", allocation_id=address.id, instance_id=gateway.id, instance_type="Nat", opts=mine
+            "nat-addressed", allocation_id=address.id, instance_id=gateway.id, instance_type="Nat", opts=child
         )
         return {
             each.name: (
                 vpc.SnatEntry(
                     f"{each.name}-out",
                     snat_table_id=gateway.snat_table_ids,
-                    source_vswitch_id=made[each.name],
+                    source_vswitch_id=vswitches[each.name],
                     snat_ip=once(address.ip_address, bound.id),
-                    opts=mine,
+                    opts=child,
                 ).id,
             )
             for each in plan.vswitches

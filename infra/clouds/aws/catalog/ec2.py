@@ -110,12 +110,12 @@ def offerings(answers: Iterable[Answer], region: str, today: date) -> Iterator[O
 
 def price(product: str, region: str, today: date) -> Price | None:
     """A row of prices.csv from a product of the price list; None where it has no price by the hour."""
-    told = json.loads(product)
-    for term in told["terms"].get("OnDemand", {}).values():
+    document = json.loads(product)
+    for term in document["terms"].get("OnDemand", {}).values():
         for dimension in term["priceDimensions"].values():
             usd = float(dimension["pricePerUnit"].get("USD", 0))
             if dimension["unit"] == "Hrs" and usd > 0:
-                name = told["product"]["attributes"]["instanceType"]
+                name = document["product"]["attributes"]["instanceType"]
                 return Price(type=name, region=region, on_demand_per_hour=usd, source=PRICES_SOURCE, date=today)
     return None
 

@@ -67,10 +67,10 @@ def merge(old: Catalog, new: Answers) -> Merged:
     regions stay as they are. Raises TableError where the rows contradict each other.
     """
     types, type_changes = _merged("types", old.types, new.types, lambda row: row.name, keep=_is_of_aws)
-    asked, others = set(new.regions), {kind.name for kind in old.types if not _is_of_aws(kind)}
+    regions, others = set(new.regions), {kind.name for kind in old.types if not _is_of_aws(kind)}
 
     def here(row: Price | Offering | SpotPrice) -> bool:
-        return row.region in asked and row.type not in others  # another cloud may have a region of that name
+        return row.region in regions and row.type not in others  # another cloud may have a region of that name
 
     prices, price_changes = _merged("prices", old.prices, new.prices, _place, keep=here)
     offerings, offering_changes = _merged("offerings", old.offerings, new.offerings, _place, drop=here)

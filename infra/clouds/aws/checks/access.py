@@ -29,7 +29,7 @@ def network_is_one_a_vpc_can_have(spec: AwsSpec, _: AwsPlan) -> Iterator[Violati
     """Loopback, link-local, multicast and reserved ones are no network of machines (RFC 6890; VPC User Guide)."""
     network = spec.network.cidr
     if network.is_loopback or network.is_link_local or network.is_multicast or network.is_reserved or _this(network):
-        message = f"{network} is no network of machines; take one of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16"
+        message = f"{network} is not a unicast range; take one of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16"
         yield "cluster.network.cidr", message
 
 
@@ -37,7 +37,7 @@ def network_is_one_a_vpc_can_have(spec: AwsSpec, _: AwsPlan) -> Iterator[Violati
 def network_is_not_somebody_elses(spec: AwsSpec, _: AwsPlan) -> Iterator[Violation]:
     """A VPC may have public addresses, and hides then who owns them (VPC User Guide, VPC CIDR blocks)."""
     if (network := spec.network.cidr).is_global:
-        message = f"{network} is somebody else's on the internet, whom no node could reach; take a private one"
+        message = f"{network} is public address space; use an RFC 1918 range"
         yield "cluster.network.cidr", message
 
 
@@ -84,7 +84,7 @@ def nodes_can_fetch_what_they_need(spec: AwsSpec, _: AwsHostsPlan) -> Iterator[V
 def nodes_without_internet_stand_inside(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Who is reached from outside stands in a public subnet, whose way out is the internet (VPC User Guide)."""
     if spec.network.internet == "none" and all(group.public_address for group in plan.groups):
-        message = "its nodes stand in the internet, where people reach them"
+        message = "its nodes have public IPs, where people reach them"
         yield "cluster.network.internet", f"{message}: add a group `head`, or use `ssm` without `ssh_from`"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 
 from infra.checks.rule import Violation, rule
-from infra.clouds.aws.plan.capacity import Managed
+from infra.clouds.aws.plan.capacity import ManagedPool
 from infra.clouds.aws.plan.model import AwsEksPlan, AwsPlan
 from infra.clouds.aws.spec.cluster import AwsSpec
 from infra.clouds.aws.spec.market import SpotMarket
@@ -90,7 +90,7 @@ def managed_spot_has_no_options(spec: AwsSpec, plan: AwsEksPlan) -> Iterator[Vio
 def managed_group_is_within_its_quota(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """450 nodes in a managed node group, which an account may raise (Amazon EKS service quotas)."""
     for i, group in enumerate(plan.groups):
-        if isinstance(group.capacity, Managed) and group.count > MOST_NODES:
+        if isinstance(group.capacity, ManagedPool) and group.count > MOST_NODES:
             message = f"{group.count} is more than a managed node group has without a raised quota: {MOST_NODES}"
             yield f"cluster.nodes[{i}].count", message
 

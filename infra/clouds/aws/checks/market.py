@@ -26,8 +26,8 @@ def type_is_sold_this_way(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Each type has its usage classes (EC2 API, DescribeInstanceTypes, SupportedUsageClasses)."""
     for i, group in enumerate(plan.groups):
         sold = load().type(group.type).usage_classes
-        if (wanted := USAGE_CLASSES[type(group.market)]) not in sold:
-            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {wanted}, only as {' or '.join(sold)}"
+        if (usage := USAGE_CLASSES[type(group.market)]) not in sold:
+            yield f"cluster.nodes[{i}].market", f"{group.type} is not sold as {usage}, only as {' or '.join(sold)}"
 
 
 @rule("type-is-offered-in-the-region", AwsPlan)
@@ -61,7 +61,7 @@ def purchase_is_confirmed(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """A capacity block is charged up front, and can be neither changed nor cancelled (EC2 User Guide)."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase) and not purchase.confirmed:
-            message = f'buying cannot be undone; whoever means it writes "{purchase.sentence}"'
+            message = f'non-refundable: to confirm, set `confirm: "{purchase.sentence}"`'
             yield f"cluster.nodes[{i}].market.buy.confirm", message
 
 
@@ -70,7 +70,9 @@ def purchase_costs_at_once(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """PurchaseCapacityBlock charges the whole upfront fee (EC2 API); no budget of AWS stops it."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, CapacityBlock) and (purchase := group.market.purchase):
-            message = f"`up` buys {group.market.id} for up to {purchase.usd_at_most:,.2f} USD, beside the price an hour"
+            message = (
+                f"`up` buys {group.market.id} for up to {purchase.usd_at_most:,.2f} USD, on top of the hourly price"
+            )
             yield f"cluster.nodes[{i}].market.buy", message
 
 
@@ -105,7 +107,7 @@ def reserved_capacity_is_used(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 
 @rule("spot-has-a-cap", AwsHostsPlan)
 def spot_has_a_cap(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
-    """The policy wants one of every pool that spot is bought from (`policy/fleets.py`); EKS has its own."""
+    """The policy wants one of every pool that spot is bought from (`policy/nodes/fleets.py`); EKS has its own."""
     for i, group in enumerate(plan.groups):
         if isinstance(group.market, Spot) and group.market.max_price_usd_per_hour is None:
             yield f"cluster.nodes[{i}].market.max_price", "is missing: name the most USD that a node may cost an hour"
@@ -125,9 +127,9 @@ def spot_cap_is_below_on_demand(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation
 @rule("head-stays", AwsPlan)
 def head_stays(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """The login machine is one machine that nobody takes back: all others are reached through it."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if group.role == "head" and asked.count != 1:
-            key = "min" if asked.count is None else "count"
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group.role == "head" and group_spec.count != 1:
+            key = "min" if group_spec.count is None else "count"
             yield f"cluster.nodes[{i}].{key}", "the group `head` is the one login machine: its count is 1"
         if group.role == "head" and not isinstance(group.market, OnDemand):
             yield f"cluster.nodes[{i}].market", f"the head is bought on demand, not as {group.market.kind}"

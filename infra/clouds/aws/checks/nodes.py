@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.checks.rule import Violation, rule
-from infra.clouds.aws.plan.capacity import Gang, Managed
+from infra.clouds.aws.plan.capacity import FixedSize, ManagedPool
 from infra.clouds.aws.plan.model import AwsHostsPlan, AwsPlan
 from infra.clouds.aws.spec.cluster import AwsSpec
 
@@ -22,9 +22,9 @@ def zone_is_no_local_zone(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 @rule("nodes-of-a-gang-have-a-fabric", AwsPlan, level="warning")
 def nodes_of_a_gang_have_a_fabric(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Without EFA, NCCL goes over TCP, silently and many times slower (EC2 User Guide, Elastic Fabric Adapter)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        together = isinstance(group.capacity, Gang | Managed) and group.count > 1 and group.gpu is not None
-        if together and asked.fabric == "preferred" and group.fabric != "efa":
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        together = isinstance(group.capacity, FixedSize | ManagedPool) and group.count > 1 and group.gpu is not None
+        if together and group_spec.fabric == "preferred" and group.fabric != "efa":
             message = f"{group.type} has no EFA: its GPUs speak over TCP; choose another type, or say `fabric: none`"
             yield f"cluster.nodes[{i}].type", message
 
@@ -32,17 +32,17 @@ def nodes_of_a_gang_have_a_fabric(spec: AwsSpec, plan: AwsPlan) -> Iterator[Viol
 @rule("fabric-joins-nodes", AwsPlan, level="warning")
 def fabric_joins_nodes(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """EFA is for traffic between instances (EC2 User Guide, Elastic Fabric Adapter)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
-        if asked.fabric == "required" and group.most == 1:
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+        if group_spec.fabric == "required" and group.most == 1:
             yield f"cluster.nodes[{i}].fabric", "a single node has no other to speak to; leave it out"
 
 
 @rule("bandwidth-layout-has-cards", AwsPlan, level="warning")
 def bandwidth_layout_has_cards(spec: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """More IP interfaces help only on more cards (EC2 User Guide, Maximize network bandwidth)."""
-    for i, (asked, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
+    for i, (group_spec, group) in enumerate(zip(spec.nodes, plan.groups, strict=True)):
         addressed = sum(each.interface_type == "interface" for each in group.interfaces)
-        if asked.layout == "bandwidth" and addressed == 1:
+        if group_spec.layout == "bandwidth" and addressed == 1:
             yield f"cluster.nodes[{i}].layout", f"{group.type} has IP traffic on one card as it is; leave it out"
 
 

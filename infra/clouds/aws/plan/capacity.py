@@ -85,7 +85,7 @@ class Single:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gang:
+class FixedSize:
     """So many nodes at once: one EC2 Fleet, whose instances end with it (`terminate_instances`).
 
     fleet_type: instant is all or nothing (`min_target_capacity` = `nodes`, one zone, one type) and is never refilled;
@@ -121,7 +121,7 @@ ImageType = Literal["AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "AL2023_x86_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Managed:
+class ManagedPool:
     """So many nodes of a cluster of EKS: one managed node group.
 
     capacity_type: EKS buys spot by itself, at up to the on-demand price. pods: the most on a node, kubelet's maxPods.
@@ -139,4 +139,4 @@ class Managed:
     update: Literal["DEFAULT", "MINIMAL"]
 
 
-Capacity = Single | Gang | Elastic | Managed
+Capacity = Single | FixedSize | Elastic | ManagedPool

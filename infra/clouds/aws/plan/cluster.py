@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infra.checks.layout import Refusals
-from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, Managed, Spot
+from infra.clouds.aws.plan.capacity import CapacityBlock, Elastic, ManagedPool, Spot
 from infra.clouds.aws.plan.eks import eks_permissions, eks_plan
 from infra.clouds.aws.plan.eks_nodes import EksNodes
 from infra.clouds.aws.plan.groups import HostNodes, group_plan, subnet_name
@@ -24,7 +24,7 @@ from infra.clouds.aws.plan.model import (
 )
 from infra.clouds.aws.plan.network import LUSTRE_GROUP, EksPeers, HostPeers, access_plan, network_plan, store_plan
 from infra.clouds.aws.plan.pricing import cost
-from infra.clouds.aws.spec import cluster as spec
+from infra.clouds.aws.spec import cluster as specs
 from infra.clouds.aws.spec.eks import Eks
 from infra.plan.cloud_model import BucketPlan, Retention
 
@@ -58,32 +58,32 @@ ANY_EVENTS = {
 }
 
 
-def decide(stack: str, asked: spec.AwsSpec) -> AwsPlan:
+def decide(stack: str, spec: specs.AwsSpec) -> AwsPlan:
     """The plan of a stack on AWS, with what its layouts refused, before any rule."""
-    return _hosts(stack, asked) if asked.eks is None else _kubernetes(stack, asked, asked.eks)
+    return _hosts(stack, spec) if spec.eks is None else _kubernetes(stack, spec, spec.eks)
 
 
-def _hosts(stack: str, asked: spec.AwsSpec) -> AwsHostsPlan:
+def _hosts(stack: str, spec: specs.AwsSpec) -> AwsHostsPlan:
     """Plain machines."""
-    parts = _Parts(stack, asked, HostNodes(stack=stack, images=asked.images), HostPeers())
+    parts = _Parts(stack, spec, HostNodes(stack=stack, images=spec.images), HostPeers())
     return AwsHostsPlan(
         **parts.shared(user="ubuntu"),
         bundle=_retention(removable=True),
-        permissions=permissions(asked, parts.groups, parts.storage),
-        storage_role_permissions=storage_role_permissions(asked.region, parts.storage),
+        permissions=permissions(spec, parts.groups, parts.storage),
+        storage_role_permissions=storage_role_permissions(spec.region, parts.storage),
         store=store_plan(parts.groups),
     )
 
 
-def _kubernetes(stack: str, asked: spec.AwsSpec, eks: Eks) -> AwsEksPlan:
+def _kubernetes(stack: str, spec: specs.AwsSpec, eks: Eks) -> AwsEksPlan:
     """A cluster of EKS."""
-    parts = _Parts(stack, asked, EksNodes(version=eks.version), EksPeers())
+    parts = _Parts(stack, spec, EksNodes(version=eks.version), EksPeers())
     return AwsEksPlan(
         **parts.shared(user="ec2-user"),
         bundle=None,
-        permissions=eks_permissions(asked),
+        permissions=eks_permissions(spec),
         storage_role_permissions=(),
-        eks=eks_plan(stack, asked, eks, parts.groups, parts.storage),
+        eks=eks_plan(stack, spec, eks, parts.groups, parts.storage),
         store=None,
     )
 
@@ -92,38 +92,38 @@ class _Parts:
     """What plain machines and a cluster of EKS have in common, in the order in which they need each other."""
 
     def __init__(
-        self, stack: str, asked: spec.AwsSpec, nodes: HostNodes | EksNodes, peers: HostPeers | EksPeers
+        self, stack: str, spec: specs.AwsSpec, nodes: HostNodes | EksNodes, peers: HostPeers | EksPeers
     ) -> None:
-        self.stack, self.asked, self.peers, self.refusals = stack, asked, peers, Refusals()
-        self.groups = tuple(group_plan(asked, index, nodes, self.refusals) for index in range(len(asked.nodes)))
-        self.storage = tuple(_storage(asked, item, mounted=nodes.mounts_storage) for item in asked.storage)
+        self.stack, self.spec, self.peers, self.refusals = stack, spec, peers, Refusals()
+        self.groups = tuple(group_plan(spec, index, nodes, self.refusals) for index in range(len(spec.nodes)))
+        self.storage = tuple(_storage(spec, item, mounted=nodes.mounts_storage) for item in spec.storage)
 
     def shared(self, *, user: str) -> dict[str, Any]:
         """The fields of a plan. user: the login name of the machine image."""
-        asked, groups = self.asked, self.groups
+        spec, groups = self.spec, self.groups
         file_systems = [item for item in self.storage if isinstance(item, LustrePlan)]
-        network = network_plan(asked, groups, file_systems, self.peers, self.refusals)
+        network = network_plan(spec, groups, file_systems, self.peers, self.refusals)
         return {
             "stack": self.stack,
-            "cloud": asked.cloud,
-            "region": asked.region,
-            "zones": asked.all_zones,
+            "cloud": spec.cloud,
+            "region": spec.region,
+            "zones": spec.all_zones,
             "network": network,
-            "access": access_plan(asked, user),
+            "access": access_plan(spec, user),
             "groups": groups,
             "storage": self.storage,
-            "key": _key(asked.region, groups, file_systems),
+            "key": _key(spec.region, groups, file_systems),
             "interruption": InterruptionPlan(events=tuple(_events(groups)), retention_seconds=QUEUE_SECONDS),
-            "budget": _budget(asked.budget),
+            "budget": _budget(spec.budget),
             "tags": {STACK_TAG: self.stack},
-            "cost": cost(asked, groups, network, self.storage),
+            "cost": cost(spec, groups, network, self.storage),
             "findings": tuple(self.refusals.findings),
         }
 
 
-def _storage(asked: spec.AwsSpec, item: spec.Storage, *, mounted: bool) -> BucketPlan | LustrePlan:
+def _storage(spec: specs.AwsSpec, item: specs.Storage, *, mounted: bool) -> BucketPlan | LustrePlan:
     match item:
-        case spec.Bucket():
+        case specs.Bucket():
             retention = _retention(removable=item.removable)
             return BucketPlan(
                 name=item.name,
@@ -133,7 +133,7 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage, *, mounted: bool) -> Bucke
                 options=BUCKET_OPTIONS[item.client],
                 retention=retention,
             )
-        case spec.Lustre():
+        case specs.Lustre():
             return LustrePlan(
                 name=item.name,
                 kind=item.kind,
@@ -142,7 +142,7 @@ def _storage(asked: spec.AwsSpec, item: spec.Storage, *, mounted: bool) -> Bucke
                 options=LUSTRE_OPTIONS,
                 size_gib=item.size_gib,
                 mib_per_second_per_tib=item.mib_per_second_per_tib,
-                subnet=subnet_name("private", asked.all_zones[0]),
+                subnet=subnet_name("private", spec.all_zones[0]),
                 security_group=LUSTRE_GROUP,
                 bucket=item.bucket,
                 efa=item.efa,
@@ -163,23 +163,23 @@ def _key(region: str, groups: Sequence[AwsGroupPlan], file_systems: Sequence[Lus
         rotation_days=ROTATION_DAYS,
         deletion_days=DELETION_DAYS,
         services=(f"logs.{region}.amazonaws.com", "events.amazonaws.com"),
-        scaling_grant=any(isinstance(group.capacity, Elastic | Managed) for group in groups),
+        scaling_grant=any(isinstance(group.capacity, Elastic | ManagedPool) for group in groups),
         repository_grant=any(item.bucket is not None for item in file_systems),
     )
 
 
 def _events(groups: Sequence[AwsGroupPlan]) -> Iterator[EventPlan]:
     markets = {type(group.market) for group in groups}
-    wanted = {
+    event_types = {
         **(SPOT_EVENTS if Spot in markets else {}),
         **(BLOCK_EVENTS if CapacityBlock in markets else {}),
         **ANY_EVENTS,
     }
-    for name, (source, detail_type) in wanted.items():
+    for name, (source, detail_type) in event_types.items():
         yield EventPlan(name=name, source=source, detail_type=detail_type)
 
 
-def _budget(asked: spec.ToldBudget | None) -> BudgetPlan | None:
-    if asked is None or asked.monthly is None or not asked.notify:
+def _budget(spec: specs.ToldBudget | None) -> BudgetPlan | None:
+    if spec is None or spec.monthly is None or not spec.notify:
         return None
-    return BudgetPlan(monthly_usd=asked.monthly, thresholds_percent=ALERT_PERCENT, emails=asked.notify, tag=STACK_TAG)
+    return BudgetPlan(monthly_usd=spec.monthly, thresholds_percent=ALERT_PERCENT, emails=spec.notify, tag=STACK_TAG)

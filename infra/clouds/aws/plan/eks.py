@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from infra.clouds.aws.plan.capacity import Managed, Spot
+from infra.clouds.aws.plan.capacity import ManagedPool, Spot
 from infra.clouds.aws.plan.eks_model import AddonPlan, EksPlan
 from infra.clouds.aws.plan.eks_nodes import GROUP_LABEL, PODS_PER_NODE
 from infra.clouds.aws.plan.groups import subnet_name
@@ -69,7 +69,7 @@ OWNERS = Components(driver="image", device_plugin="operator")
 
 
 def eks_plan(
-    stack: str, asked: AwsSpec, eks: Eks, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+    stack: str, spec: AwsSpec, eks: Eks, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
 ) -> EksPlan:
     """The control plane, and the tenant in it."""
     tenant = _tenant(eks, groups)
@@ -78,12 +78,12 @@ def eks_plan(
         version=eks.version,
         admins=eks.admins,
         api_from=tuple(map(str, eks.api_from)),
-        subnets=tuple(subnet_name("private", zone) for zone in asked.all_zones),
+        subnets=tuple(subnet_name("private", zone) for zone in spec.all_zones),
         security_group=CONTROL_PLANE_GROUP,
         log_retention_days=LOG_RETENTION_DAYS,
-        addons=tuple(_addons(asked.region, storage)),
+        addons=tuple(_addons(spec.region, storage)),
         tenant=tenant,
-        tenant_permissions=tuple(_use_of_own(tenant, asked.region, storage)) if tenant else (),
+        tenant_permissions=tuple(_use_of_own(tenant, spec.region, storage)) if tenant else (),
     )
 
 
@@ -103,7 +103,7 @@ def _use_of_own(tenant: TenantPlan, region: str, storage: Sequence[BucketPlan | 
 
 
 def _pods(group: AwsGroupPlan, gpu: str) -> PodGroupPlan:
-    assert isinstance(group.capacity, Managed)
+    assert isinstance(group.capacity, ManagedPool)
     return pods(
         group.name,
         group.count,
@@ -114,9 +114,9 @@ def _pods(group: AwsGroupPlan, gpu: str) -> PodGroupPlan:
     )
 
 
-def eks_permissions(asked: AwsSpec) -> tuple[Statement, ...]:
+def eks_permissions(spec: AwsSpec) -> tuple[Statement, ...]:
     """The statements of the nodes' role. What pods may do is their own roles' affair."""
-    return PULL_IMAGES, JOIN, *([SESSIONS] if asked.access.ssm else [])
+    return PULL_IMAGES, JOIN, *([SESSIONS] if spec.access.ssm else [])
 
 
 def _addons(region: str, storage: Sequence[BucketPlan | LustrePlan]) -> Iterator[AddonPlan]:

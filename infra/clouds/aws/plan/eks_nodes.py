@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from infra.catalog import InstanceType
-from infra.clouds.aws.plan.capacity import CapacityBlock, ImageType, Managed, Market, OnDemand, Reservation, Spot
+from infra.clouds.aws.plan.capacity import CapacityBlock, ImageType, ManagedPool, Market, OnDemand, Reservation, Spot
 from infra.clouds.aws.plan.model import ImagePlan
 from infra.clouds.aws.plan.volumes import ImageDisks
 from infra.clouds.aws.spec.cluster import AwsNodes
@@ -57,9 +57,9 @@ class EksNodes:
     metadata_hop_limit: ClassVar[int] = 1
     mounts_storage: ClassVar[bool] = False
 
-    def capacity(self, group: AwsNodes, kind: InstanceType, market: Market) -> Managed:
+    def capacity(self, group: AwsNodes, kind: InstanceType, market: Market) -> ManagedPool:
         """So many nodes of a type. No GPUs are spare to start new nodes beside old ones: an update ends these first."""
-        return Managed(
+        return ManagedPool(
             nodes=group.count or group.max or 0,
             capacity_type=CAPACITY_TYPES[type(market)],
             image_type=IMAGE_TYPES[architecture(kind), _variant(kind)],

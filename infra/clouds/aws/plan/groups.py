@@ -17,7 +17,7 @@ from infra.clouds.aws.plan.capacity import (
     Capacity,
     CapacityBlock,
     Elastic,
-    Gang,
+    FixedSize,
     Market,
     OnDemand,
     Purchase,
@@ -30,7 +30,7 @@ from infra.clouds.aws.plan.model import AwsGroupPlan, ImagePlan
 from infra.clouds.aws.plan.nics import NetworkCards
 from infra.clouds.aws.plan.placement import Placement, placement
 from infra.clouds.aws.plan.volumes import ImageDisks, Volume, VolumeNeed, root_volume, scratch
-from infra.clouds.aws.spec import cluster as spec
+from infra.clouds.aws.spec import cluster as specs
 from infra.clouds.aws.spec import market as markets
 from infra.plan.layout import NoFabricError
 from infra.plan.model import LoadMetric
@@ -65,17 +65,17 @@ class HostNodes:
     """What makes the groups' nodes: machines from Ubuntu's images, which playbooks configure. See EksNodes."""
 
     stack: str
-    images: spec.Images
+    images: specs.Images
     disks: ClassVar[ImageDisks] = UBUNTU
     metadata_hop_limit: ClassVar[int] = METADATA_HOP_LIMIT
     mounts_storage: ClassVar[bool] = True
 
-    def capacity(self, group: spec.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
+    def capacity(self, group: specs.AwsNodes, kind: InstanceType, market: Market) -> Capacity:
         """How many nodes there are, and what declares them. kind: has no part in it."""
         if group.name == HEAD:
             return Single()
         if group.count is not None:
-            return _gang(group.count, market)
+            return _fixed_size(group.count, market)
         spot = isinstance(market, Spot)
         return Elastic(
             least=_least(group),
@@ -105,22 +105,22 @@ def subnet_name(kind: Kind, zone: str) -> str:
     return f"{kind}-{zone}"
 
 
-def group_zones(asked: spec.AwsSpec, group: spec.AwsNodes) -> tuple[str, ...]:
+def group_zones(spec: specs.AwsSpec, group: specs.AwsNodes) -> tuple[str, ...]:
     """The zones that a group spans."""
-    return (group.zone,) if group.zone else asked.all_zones
+    return (group.zone,) if group.zone else spec.all_zones
 
 
-def group_plan(asked: spec.AwsSpec, index: int, nodes: HostNodes | EksNodes, refusals: Refusals) -> AwsGroupPlan:
+def group_plan(spec: specs.AwsSpec, index: int, nodes: HostNodes | EksNodes, refusals: Refusals) -> AwsGroupPlan:
     """The plan of the group at that index of the stack file; what cannot be is noted at the key it is about."""
-    group, here = asked.nodes[index], f"cluster.nodes[{index}]"
+    group, here = spec.nodes[index], f"cluster.nodes[{index}]"
     kind = load().type(group.type)
     role: Literal["head", "worker"] = "head" if group.name == HEAD else "worker"
     efa = _wants_efa(group, kind)
     plain = nics.interfaces(ONE_CARD, fabric=False)
     interfaces = refusals.decided(f"{here}.fabric", partial(_interfaces, group, kind, efa), plain)
     market = _market(group.name, group.market)
-    subnet_kind = _subnet_kind(asked, group, efa)
-    zones = group_zones(asked, group)
+    subnet_kind = _subnet_kind(spec, group, efa)
+    zones = group_zones(spec, group)
     disks = nodes.disks
     return AwsGroupPlan(
         name=group.name,
@@ -152,22 +152,22 @@ def group_plan(asked: spec.AwsSpec, index: int, nodes: HostNodes | EksNodes, ref
     )
 
 
-def _least(group: spec.AwsNodes) -> int:
+def _least(group: specs.AwsNodes) -> int:
     return group.count or group.min or 0
 
 
-def _most(group: spec.AwsNodes) -> int:
+def _most(group: specs.AwsNodes) -> int:
     return group.count or group.max or 0
 
 
-def _wants_efa(group: spec.AwsNodes, kind: InstanceType) -> bool:
+def _wants_efa(group: specs.AwsNodes, kind: InstanceType) -> bool:
     """Preferred: where the type has it and there is a second node to speak to."""
     if group.fabric == "preferred":
         return kind.fabric == "efa" and _most(group) > 1 and group.name != HEAD
     return group.fabric == "required"
 
 
-def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[nics.Interface, ...]:
+def _interfaces(group: specs.AwsNodes, kind: InstanceType, efa: bool) -> tuple[nics.Interface, ...]:
     if not efa:
         return nics.interfaces(ONE_CARD, fabric=False)
     if (
@@ -186,50 +186,50 @@ def _interfaces(group: spec.AwsNodes, kind: InstanceType, efa: bool) -> tuple[ni
     return nics.interfaces(numbers, fabric=True, layout=group.layout)
 
 
-def _market(group: str, asked: markets.Market) -> Market:
-    match asked:
+def _market(group: str, spec: markets.Market) -> Market:
+    match spec:
         case markets.SpotMarket():
-            return Spot(max_price_usd_per_hour=asked.max_price, fallback=asked.fallback)
+            return Spot(max_price_usd_per_hour=spec.max_price, fallback=spec.fallback)
         case markets.ReservationMarket():
-            return Reservation(id=asked.id, group_arn=asked.placement_group)
+            return Reservation(id=spec.id, group_arn=spec.placement_group)
         case markets.BlockMarket():
-            return _block(group, asked)
+            return _block(group, spec)
         case markets.OnDemandMarket():
             return OnDemand()
 
 
-def _block(group: str, asked: markets.BlockMarket) -> CapacityBlock:
-    if asked.buy is None:
-        return CapacityBlock(id=str(asked.id))
-    sentence = f"buy {asked.buy.offering} for at most {asked.buy.usd_at_most:.12g} USD, never refunded"
-    confirmed = asked.buy.confirm == sentence
+def _block(group: str, spec: markets.BlockMarket) -> CapacityBlock:
+    if spec.buy is None:
+        return CapacityBlock(id=str(spec.id))
+    sentence = f"buy {spec.buy.offering} for at most {spec.buy.usd_at_most:.12g} USD, never refunded"
+    confirmed = spec.buy.confirm == sentence
     purchase = Purchase(
         name=f"{group}-block",
-        hours=asked.buy.hours,
-        usd_at_most=asked.buy.usd_at_most,
+        hours=spec.buy.hours,
+        usd_at_most=spec.buy.usd_at_most,
         sentence=sentence,
         confirmed=confirmed,
     )
-    return CapacityBlock(id=asked.buy.offering, purchase=purchase)
+    return CapacityBlock(id=spec.buy.offering, purchase=purchase)
 
 
-def _gang(nodes: int, market: Market) -> Gang:
+def _fixed_size(nodes: int, market: Market) -> FixedSize:
     """Spot nodes are replaced as they are taken back; a fleet that is all or nothing never replaces any."""
     if isinstance(market, Spot):
-        return Gang(nodes=nodes, fleet_type="maintain", capacity_type="spot")
+        return FixedSize(nodes=nodes, fleet_type="maintain", capacity_type="spot")
     block = isinstance(market, CapacityBlock)
-    return Gang(nodes=nodes, fleet_type="instant", capacity_type="capacity-block" if block else "on-demand")
+    return FixedSize(nodes=nodes, fleet_type="instant", capacity_type="capacity-block" if block else "on-demand")
 
 
-def _subnet_kind(asked: spec.AwsSpec, group: spec.AwsNodes, efa: bool) -> Kind:
+def _subnet_kind(spec: specs.AwsSpec, group: specs.AwsNodes, efa: bool) -> Kind:
     """People reach a head from outside, and without one the nodes themselves."""
-    has_head = any(each.name == HEAD for each in asked.nodes)
-    if asked.access.ssh_from and (group.name == HEAD or not has_head):
+    has_head = any(each.name == HEAD for each in spec.nodes)
+    if spec.access.ssh_from and (group.name == HEAD or not has_head):
         return "public"
     return "fabric" if efa else "private"
 
 
-def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -> Placement:
+def _placement(group: specs.AwsNodes, market: Market, *, zones: int, efa: bool) -> Placement:
     return placement(
         MARKETS[type(market)],
         nodes=_most(group),
@@ -240,8 +240,8 @@ def _placement(group: spec.AwsNodes, market: Market, *, zones: int, efa: bool) -
     )
 
 
-def _root(asked: spec.Root | None, role: Literal["head", "worker"], disks: ImageDisks) -> Volume:
+def _root(spec: specs.Root | None, role: Literal["head", "worker"], disks: ImageDisks) -> Volume:
     need = VolumeNeed(size_gib=ROOT_GIB[role])
-    if asked is not None:
-        need = VolumeNeed(size_gib=asked.size_gib, iops=asked.iops, mib_per_second=asked.mib_per_second)
+    if spec is not None:
+        need = VolumeNeed(size_gib=spec.size_gib, iops=spec.iops, mib_per_second=spec.mib_per_second)
     return root_volume(need, device=disks.root_device, image_gib=disks.gib)

@@ -28,17 +28,17 @@ USE_OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMulti
 
 
 def permissions(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
+    spec: AwsSpec, groups: Sequence[AwsGroupPlan], storage: Sequence[BucketPlan | LustrePlan]
 ) -> tuple[Statement, ...]:
     """The statements of the nodes' role."""
     return (
         in_buckets("ReadBundle", "s3:GetObject", on=[Resource(kind="objects", name=BUNDLE, prefix=BUNDLES)]),
         *use_of_buckets(storage),
-        *([TAKE_ON_STORAGE_ROLE] if storage_role_permissions(asked.region, storage) else []),
-        use_key(asked.region, storage),
+        *([TAKE_ON_STORAGE_ROLE] if storage_role_permissions(spec.region, storage) else []),
+        use_key(spec.region, storage),
         allow("SeeNodes", "ec2:DescribeInstances", "ec2:DescribeTags", on=ANYTHING),
         *_telling_of_load(groups),
-        *([SESSIONS] if asked.access.ssm else []),
+        *([SESSIONS] if spec.access.ssm else []),
     )
 
 

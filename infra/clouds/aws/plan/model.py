@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.clouds.aws.plan.capacity import Capacity, CapacityBlock, Elastic, Gang, Managed, Market
+from infra.clouds.aws.plan.capacity import Capacity, CapacityBlock, Elastic, FixedSize, ManagedPool, Market
 from infra.clouds.aws.plan.eks_model import EksPlan
 from infra.clouds.aws.plan.nics import Interface
 from infra.clouds.aws.plan.placement import Placement
@@ -144,7 +144,7 @@ class AwsGroupPlan(CloudGroupPlan):
 
     @property
     def image_has_driver(self) -> bool:
-        return isinstance(self.capacity, Managed)
+        return isinstance(self.capacity, ManagedPool)
 
     @property
     def paid_up_front(self) -> bool:
@@ -153,7 +153,7 @@ class AwsGroupPlan(CloudGroupPlan):
     @property
     def joined(self) -> bool:
         """Whether its nodes work together, and so speak freely with each other."""
-        return self.fabric == "efa" or (isinstance(self.capacity, Gang) and self.count > 1)
+        return self.fabric == "efa" or (isinstance(self.capacity, FixedSize) and self.count > 1)
 
 
 @dataclass(frozen=True, kw_only=True)

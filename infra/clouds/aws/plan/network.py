@@ -68,13 +68,13 @@ class HostPeers:
     pod_addresses: int = 0
     control_plane_addresses: int = 0
 
-    def rules(self, asked: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
+    def rules(self, spec: AwsSpec, groups: Sequence[AwsGroupPlan], refusals: Refusals) -> Iterator[FirewallRule]:
         """People come to the head, the head to the nodes, and nodes that work together to each other."""
         head = next((group.security_group for group in groups if group.role == "head"), None)
         workers = [group.security_group for group in groups if group.role == "worker"]
         joined = [group.security_group for group in groups if group.joined]
         login = partial(access, head=head, nodes=workers, fabric=joined)
-        networks = asked.access.ssh_from
+        networks = spec.access.ssh_from
         yield from refusals.decided("cluster.access.ssh_from", partial(login, ssh_from=networks), login(ssh_from=()))
         if head is not None:
             for worker in workers:
@@ -105,19 +105,19 @@ class EksPeers:
 
 
 def network_plan(
-    asked: AwsSpec,
+    spec: AwsSpec,
     groups: Sequence[AwsGroupPlan],
     file_systems: Sequence[LustrePlan],
     peers: HostPeers | EksPeers,
     refusals: Refusals,
 ) -> AwsNetworkPlan:
     """What cannot be is noted at the key it is about."""
-    needs = list(_needs(asked, groups, file_systems, peers))
-    carved = refusals.decided("cluster.network.cidr", partial(carve, asked.network.cidr, needs), ())
-    subnets = _subnets(asked, [subnet for subnet in carved if subnet.addresses])
-    endpoints = tuple(_endpoints(asked, subnets, peers, bool(file_systems)))
+    needs = list(_needs(spec, groups, file_systems, peers))
+    carved = refusals.decided("cluster.network.cidr", partial(carve, spec.network.cidr, needs), ())
+    subnets = _subnets(spec, [subnet for subnet in carved if subnet.addresses])
+    endpoints = tuple(_endpoints(spec, subnets, peers, bool(file_systems)))
     return AwsNetworkPlan(
-        cidr=str(asked.network.cidr),
+        cidr=str(spec.network.cidr),
         gateway=None,
         subnets=subnets,
         nat=tuple(dict.fromkeys(subnet.nat for subnet in subnets if subnet.nat)),
@@ -128,21 +128,21 @@ def network_plan(
             *([LUSTRE_GROUP] if file_systems else []),
             *peers.security_groups,
         ),
-        rules=tuple(_rules(asked, groups, file_systems, peers, refusals)),
+        rules=tuple(_rules(spec, groups, file_systems, peers, refusals)),
         flow_log=FLOW_LOG,
     )
 
 
-def access_plan(asked: AwsSpec, user: str) -> AwsAccessPlan:
+def access_plan(spec: AwsSpec, user: str) -> AwsAccessPlan:
     """user: the login name of the machine image."""
-    keys = (asked.access.public_key,) if asked.access.public_key else ()
+    keys = (spec.access.public_key,) if spec.access.public_key else ()
     return AwsAccessPlan(
         public_keys=keys,
-        ssh_from=tuple(map(str, asked.access.ssh_from)),
+        ssh_from=tuple(map(str, spec.access.ssh_from)),
         user=user,
         key_pair=keys[0] if keys else None,
-        session_manager=asked.access.ssm,
-        head=next((group.name for group in asked.nodes if group.name == HEAD), None),
+        session_manager=spec.access.ssm,
+        head=next((group.name for group in spec.nodes if group.name == HEAD), None),
     )
 
 
@@ -154,7 +154,7 @@ def store_plan(groups: Sequence[AwsGroupPlan]) -> StorePlan | None:
 
 
 def _needs(
-    asked: AwsSpec,
+    spec: AwsSpec,
     groups: Sequence[AwsGroupPlan],
     file_systems: Sequence[LustrePlan],
     peers: HostPeers | EksPeers,
@@ -162,10 +162,10 @@ def _needs(
     """Every zone has its three kinds of subnet, in one order: what a stack adds later moves nothing that it has."""
     kinds: tuple[Kind, ...] = ("public", "private", "fabric")
     standing = {name for group in groups for name in group.subnets} | {item.subnet for item in file_systems}
-    for zone, kind in product(asked.all_zones, kinds):
+    for zone, kind in product(spec.all_zones, kinds):
         name = subnet_name(kind, zone)
         inner = not standing.isdisjoint({subnet_name("private", zone), subnet_name("fabric", zone)})
-        yield Need(zone=zone, kind=kind, nodes=_of_the_zone(asked, kind, peers, bool(file_systems)) if inner else 0)
+        yield Need(zone=zone, kind=kind, nodes=_of_the_zone(spec, kind, peers, bool(file_systems)) if inner else 0)
         for group in groups:
             if name in group.subnets:  # any of its zones may have to hold all of it
                 yield Need(
@@ -180,9 +180,9 @@ def _needs(
         yield Need(zone=zone, kind=kind, nodes=servers)
 
 
-def _of_the_zone(asked: AwsSpec, kind: Kind, peers: HostPeers | EksPeers, lustre: bool) -> int:
+def _of_the_zone(spec: AwsSpec, kind: Kind, peers: HostPeers | EksPeers, lustre: bool) -> int:
     """What a zone with private nodes has for their way out: a NAT gateway, or the endpoints."""
-    if asked.network.internet == "nat":
+    if spec.network.internet == "nat":
         return int(kind == "public")
     return len(_services(peers, lustre)) if kind == "private" else 0
 
@@ -191,7 +191,7 @@ def _services(peers: HostPeers | EksPeers, lustre: bool) -> tuple[str, ...]:
     return (*INTERFACE_SERVICES, *peers.services, *(("fsx",) if lustre else ()))
 
 
-def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]:
+def _subnets(spec: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]:
     public = [subnet.zone for subnet in carved if subnet.kind == "public"]
     return tuple(
         SubnetPlan(
@@ -202,7 +202,7 @@ def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]
             public=subnet.kind == "public",
             nat=(
                 subnet_name("public", subnet.zone)
-                if subnet.kind != "public" and asked.network.internet == "nat" and subnet.zone in public
+                if subnet.kind != "public" and spec.network.internet == "nat" and subnet.zone in public
                 else None
             ),
         )
@@ -211,22 +211,22 @@ def _subnets(asked: AwsSpec, carved: Sequence[Subnet]) -> tuple[SubnetPlan, ...]
 
 
 def _endpoints(
-    asked: AwsSpec, subnets: Sequence[SubnetPlan], peers: HostPeers | EksPeers, lustre: bool
+    spec: AwsSpec, subnets: Sequence[SubnetPlan], peers: HostPeers | EksPeers, lustre: bool
 ) -> Iterator[EndpointPlan]:
     """S3 never leaves AWS. With NAT every other service is reached through it, which costs less than ten endpoints."""
     yield EndpointPlan(
         name="s3",
-        service=f"com.amazonaws.{asked.region}.s3",
+        service=f"com.amazonaws.{spec.region}.s3",
         kind="gateway",
         subnets=tuple(subnet.name for subnet in subnets),
         security_group=None,
     )
-    if asked.network.internet == "nat":
+    if spec.network.internet == "nat":
         return
     for service in _services(peers, lustre):
         yield EndpointPlan(
             name=service.replace(".", "-"),
-            service=f"com.amazonaws.{asked.region}.{service}",
+            service=f"com.amazonaws.{spec.region}.{service}",
             kind="interface",
             subnets=tuple(subnet.name for subnet in subnets if subnet.kind == "private"),
             security_group=ENDPOINTS_GROUP,
@@ -234,15 +234,15 @@ def _endpoints(
 
 
 def _rules(
-    asked: AwsSpec,
+    spec: AwsSpec,
     groups: Sequence[AwsGroupPlan],
     file_systems: Sequence[LustrePlan],
     peers: HostPeers | EksPeers,
     refusals: Refusals,
 ) -> Iterator[FirewallRule]:
     yield from outbound([group.security_group for group in groups])
-    yield from peers.rules(asked, groups, refusals)
-    if asked.network.internet == "none":
+    yield from peers.rules(spec, groups, refusals)
+    if spec.network.internet == "none":
         for group in groups:
             yield received(group.security_group, ENDPOINTS_GROUP, 443, reason="endpoints of the services of AWS")
     if file_systems:

@@ -42,13 +42,13 @@ CONTROL_PLANE = CostItem(  # as long as its version has standard support, beyond
 
 
 def cost(
-    asked: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
+    spec: AwsSpec, groups: Sequence[AwsGroupPlan], network: AwsNetworkPlan, storage: Sequence[BucketPlan | LustrePlan]
 ) -> Cost:
     """What is expected: the tables' price on demand, spot at its limit, an elastic group at its least."""
-    bills = [_bill(group, asked.region) for group in groups]
-    fixed = (CONTROL_PLANE,) if asked.eks else ()
-    beside = [*fixed, *_beside(asked, groups, network, storage)]
-    at_most = [*fixed, *_beside(asked, groups, network, storage, most=True)]
+    bills = [_bill(group, spec.region) for group in groups]
+    fixed = (CONTROL_PLANE,) if spec.eks else ()
+    beside = [*fixed, *_beside(spec, groups, network, storage)]
+    at_most = [*fixed, *_beside(spec, groups, network, storage, most=True)]
     return summed("USD", bills, beside, at_most)
 
 
@@ -76,7 +76,7 @@ def _up_front(block: CapacityBlock) -> str:
 
 
 def _beside(
-    asked: AwsSpec,
+    spec: AwsSpec,
     groups: Sequence[AwsGroupPlan],
     network: AwsNetworkPlan,
     storage: Sequence[BucketPlan | LustrePlan],
@@ -84,7 +84,7 @@ def _beside(
     most: bool = False,
 ) -> Iterator[CostItem]:
     """What else is on the bill, with as many nodes as there are at first, or at most."""
-    clusters = 0 if asked.eks is None else 1
+    clusters = 0 if spec.eks is None else 1
     interface = [each for each in network.endpoints if each.kind == "interface"]
     nodes = {group.name: group.most if most else group.count for group in groups}
     faster = [group for group in groups if (group.root.iops, group.root.mib_per_second) != INCLUDED]
@@ -105,7 +105,7 @@ def _beside(
     }
     for item, quantity in quantities.items():
         if quantity:
-            yield _item(item, quantity, asked.region)
+            yield _item(item, quantity, spec.region)
 
 
 def _lustre(file_systems: Sequence[LustrePlan]) -> Mapping[str, int]:

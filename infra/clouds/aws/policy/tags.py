@@ -25,6 +25,6 @@ def required_group_tags(resource: Resource) -> Iterator[Violation]:
 def tags_on_what_templates_make(resource: Resource) -> Iterator[Violation]:
     """What EC2 starts from a template carries the stack's tags: a provider's do not reach it."""
     specified = {spec.get("resourceType"): spec for _, spec in nested(resource.inputs, "tagSpecifications")}
-    for made in MADE_BY_TEMPLATES:
-        if not mapping(mapping(specified.get(made)).get("tags")).get(STACK_TAG):
-            yield "tagSpecifications", f"{STACK_TAG} is missing for {made}: what a fleet leaves could not be found"
+    for kind in MADE_BY_TEMPLATES:
+        if not mapping(mapping(specified.get(kind)).get("tags")).get(STACK_TAG):
+            yield "tagSpecifications", f"{STACK_TAG} is missing for {kind}: what a fleet leaves could not be found"

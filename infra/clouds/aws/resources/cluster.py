@@ -36,7 +36,7 @@ OWN_BUCKET = ""  # the plan's name for the bucket that holds the playbook bundle
 
 
 class Cluster(ComponentResource):
-    """The whole cluster. kept: the folder for what is uploaded.
+    """The whole cluster. folder: the folder for what is uploaded.
 
     store: the address where nodes reach the rendezvous store, empty where no machine is there to run it yet.
     storage: by name, what is mounted: a bucket's name, or the address of a file system. storage_role: see `Identity`.
@@ -46,32 +46,34 @@ class Cluster(ComponentResource):
     storage_role: Input[str]
     storage: Mapping[str, Input[str]]
 
-    def __init__(self, name: str, plan: AwsPlan, kept: Path, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, plan: AwsPlan, folder: Path, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Cluster", name, {}, opts)
         self._plan = plan
-        mine = ResourceOptions(parent=self)
-        self._network = network = Network("network", NetworkArgs(plan=plan.network), mine)
-        key = Encryption("encryption", EncryptionArgs(plan=plan.key, region=plan.region, owner=network.owner), mine)
+        child = ResourceOptions(parent=self)
+        self._network = network = Network("network", NetworkArgs(plan=plan.network), child)
+        key = Encryption("encryption", EncryptionArgs(plan=plan.key, region=plan.region, owner=network.owner), child)
         self._key_arn = key.key_arn
         access_args = AccessArgs(plan=plan.access, network=plan.network, vpc_id=network.vpc_id)
-        self._access = Access("access", access_args, mine)
+        self._access = Access("access", access_args, child)
         self._surroundings()
         self._buckets = self._declare_buckets()
         file_systems = {name: files.address for name, files in self._declare_file_systems().items()}
-        self.storage = {name: made.bucket for name, made in self._buckets.items() if name != OWN_BUCKET} | file_systems
+        self.storage = {
+            name: bucket.bucket for name, bucket in self._buckets.items() if name != OWN_BUCKET
+        } | file_systems
         self.store = self.storage_role = ""
         if isinstance(plan, AwsEksPlan):
             self._kubernetes(plan)
         else:
-            self._machines(kept)
+            self._machines(folder)
         self.register_outputs({"store": self.store})
 
-    def _machines(self, kept: Path) -> None:
+    def _machines(self, folder: Path) -> None:
         """Nodes that a playbook makes."""
-        mine, plan = ResourceOptions(parent=self), self._plan
-        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=kept), mine)
+        child, plan = ResourceOptions(parent=self), self._plan
+        self._bundle = Bundle("bundle", BundleArgs(bucket=self._buckets[OWN_BUCKET].bucket, folder=folder), child)
         may = IdentityArgs(plan=plan.permissions, buckets=self._arns, key_arn=self._key_arn, vpc_id=self._vpc_id)
-        self._identity = Identity("nodes", may, plan.storage_role_permissions, mine)
+        self._identity = Identity("nodes", may, plan.storage_role_permissions, child)
         self.storage_role = self._identity.storage_role
         groups = {group.name: self._node_group(group) for group in plan.groups}
         if plan.store is not None:
@@ -93,11 +95,11 @@ class Cluster(ComponentResource):
 
     @property
     def _arns(self) -> Mapping[str, Output[str]]:
-        return {name: made.arn for name, made in self._buckets.items()}
+        return {name: bucket.arn for name, bucket in self._buckets.items()}
 
     def _surroundings(self) -> None:
         """What stands around the nodes and knows nothing of them."""
-        mine, plan, network = ResourceOptions(parent=self), self._plan, self._network
+        child, plan, network = ResourceOptions(parent=self), self._plan, self._network
         endpoints = Endpoints(
             "endpoints",
             EndpointsArgs(
@@ -107,26 +109,26 @@ class Cluster(ComponentResource):
                 route_tables=network.route_tables,
                 security_groups=self._access.security_groups,
             ),
-            mine,
+            child,
         )
         self._vpc_id = once(network.vpc_id, *endpoints.gateways)  # for whom buckets answer only by that way
         owned: dict[str, Input[str]] = {"owner": network.owner, "key_arn": self._key_arn}
         log = FlowLogArgs(plan=plan.network.flow_log, region=plan.region, vpc_id=network.vpc_id, **owned)
-        FlowLog("flow-log", log, mine)
-        Events("interruption", EventsArgs(plan=plan.interruption, **owned), mine)
+        FlowLog("flow-log", log, child)
+        Events("interruption", EventsArgs(plan=plan.interruption, **owned), child)
         if plan.budget is not None:
-            Budget("budget", BudgetArgs(plan=plan.budget, tag_value=plan.tags[plan.budget.tag]), mine)
+            Budget("budget", BudgetArgs(plan=plan.budget, tag_value=plan.tags[plan.budget.tag]), child)
 
     def _declare_buckets(self) -> dict[str, Bucket]:
-        wanted = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
-        wanted |= {plan.name: plan.retention for plan in self._plan.storage if isinstance(plan, BucketPlan)}
+        retentions = {OWN_BUCKET: self._plan.bundle} if self._plan.bundle else {}
+        retentions |= {plan.name: plan.retention for plan in self._plan.storage if isinstance(plan, BucketPlan)}
         return {
             name: Bucket(
                 f"storage-{name}" if name else "own",
                 BucketArgs(plan=retention, key_arn=self._key_arn),
                 ResourceOptions(parent=self),
             )
-            for name, retention in wanted.items()
+            for name, retention in retentions.items()
         }
 
     def _declare_file_systems(self) -> dict[str, Lustre]:

@@ -31,28 +31,28 @@ class Events(ComponentResource):
 
     def __init__(self, name: str, args: EventsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Events", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         queue = sqs.Queue(
             f"{name}-queue",
             message_retention_seconds=args.plan.retention_seconds,
             kms_master_key_id=args.key_arn,
-            opts=mine,
+            opts=child,
         )
         rules = [self._rule(event, queue.arn) for event in args.plan.events]
         senders = _queue_policy(queue.arn, rules, args.owner)
-        sqs.QueuePolicy(f"{name}-queue-policy", queue_url=queue.id, policy=senders, opts=mine)
+        sqs.QueuePolicy(f"{name}-queue-policy", queue_url=queue.id, policy=senders, opts=child)
         self.queue_url = queue.url
         self.register_outputs({"queue_url": self.queue_url})
 
     def _rule(self, event: EventPlan, queue_arn: Output[str]) -> Output[str]:
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         rule = cloudwatch.EventRule(
             f"{event.name}-event",
             event_pattern=json.dumps({"source": [event.source], "detail-type": [event.detail_type]}),
             state="ENABLED",
-            opts=mine,
+            opts=child,
         )
-        cloudwatch.EventTarget(f"{event.name}-to-queue", rule=rule.name, arn=queue_arn, opts=mine)
+        cloudwatch.EventTarget(f"{event.name}-to-queue", rule=rule.name, arn=queue_arn, opts=child)
         return rule.arn
 
 

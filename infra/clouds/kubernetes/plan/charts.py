@@ -49,13 +49,13 @@ KEYS: Mapping[str, frozenset[str]] = {
 }
 
 
-def charts(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
+def charts(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     """In the order in which they need each other; none where the cluster has its own."""
-    needed = _needed(asked, groups, components) if components.install else ()
-    return (replace(locked(chart), strict=asked.supply == "strict") for chart in needed)
+    needed = _needed(tenancy, groups, components) if components.install else ()
+    return (replace(locked(chart), strict=tenancy.supply == "strict") for chart in needed)
 
 
-def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
+def _needed(tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components) -> Iterator[ChartPlan]:
     resources = {resource for group in groups for resource in group.resources}
     yield PROMETHEUS
     yield gpu_operator(components, mixed=any(each.startswith("nvidia.com/mig-") for each in resources))
@@ -64,9 +64,9 @@ def _needed(asked: Tenancy, groups: Sequence[PodGroupPlan], components: Componen
     if any(each.startswith(SHARED) for each in resources):
         yield NETWORK_OPERATOR
     yield KUEUE
-    if asked.form != "job":
+    if tenancy.form != "job":
         yield TRAINER
-    if asked.serving is not None:
+    if tenancy.serving is not None:
         yield KEDA
 
 

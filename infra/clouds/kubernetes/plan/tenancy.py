@@ -13,33 +13,33 @@ from infra.plan.model import SharedPlan
 
 
 def tenant_plan(
-    asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components, identity: PodIdentity | None = None
+    tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components, identity: PodIdentity | None = None
 ) -> TenantPlan:
     """groups: the nodes with GPUs that the tenant has. identity: see TenantPlan."""
     return TenantPlan(
-        namespace=asked.name,
-        image=asked.image,
-        form=asked.form,
-        charts=tuple(charts.charts(asked, groups, components)),
-        manifests=tuple(_manifests(asked, groups, components, identity)),
+        namespace=tenancy.name,
+        image=tenancy.image,
+        form=tenancy.form,
+        charts=tuple(charts.charts(tenancy, groups, components)),
+        manifests=tuple(_manifests(tenancy, groups, components, identity)),
         identity=identity,
     )
 
 
 def _manifests(
-    asked: Tenancy, groups: Sequence[PodGroupPlan], components: Components, identity: PodIdentity | None
+    tenancy: Tenancy, groups: Sequence[PodGroupPlan], components: Components, identity: PodIdentity | None
 ) -> Iterator[Manifest]:
-    volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.volumes]
-    sizes = [(item.size_gib, item.storage_class) for item in asked.volumes]
+    volumes = [SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in tenancy.volumes]
+    sizes = [(item.size_gib, item.storage_class) for item in tenancy.volumes]
     claims = [(plan, *size) for plan, size in zip(volumes, sizes, strict=True)]
-    yield from tenant(asked.name, groups, claims, installs=components.install)
+    yield from tenant(tenancy.name, groups, claims, installs=components.install)
     if identity is not None:
-        yield identity.policy(asked.name)
+        yield identity.policy(tenancy.name)
     if components.install:
         yield from charts.policies(groups)
-    yield from queues.queues(asked.name, groups)
-    if asked.form == "trainjob":
-        yield jobs.runtime(asked.name, groups[0], volumes, asked.image, identity)
-    yield alerts.alerts(asked.name, groups)
-    if asked.serving is not None:
-        yield alerts.scaler(asked.name, asked.serving)
+    yield from queues.queues(tenancy.name, groups)
+    if tenancy.form == "trainjob":
+        yield jobs.runtime(tenancy.name, groups[0], volumes, tenancy.image, identity)
+    yield alerts.alerts(tenancy.name, groups)
+    if tenancy.serving is not None:
+        yield alerts.scaler(tenancy.name, tenancy.serving)

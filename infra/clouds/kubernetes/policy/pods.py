@@ -134,7 +134,7 @@ def namespace_holds_pods_to_a_standard(resource: Resource) -> Iterator[Violation
 
 @rule("nobody-is-the-clusters-admin", *BINDINGS)
 def nobody_is_the_clusters_admin(resource: Resource) -> Iterator[Violation]:
-    """A binding to everybody, or to cluster-admin, makes every fence inside the cluster one of paper."""
+    """A binding to everybody, or to cluster-admin, defeats every isolation inside the cluster."""
     if mapping(resource.inputs.get("roleRef")).get("name") in ("cluster-admin", "admin"):
         yield "roleRef", "must be a role of what is needed, not of everything"
     for i, subject in enumerate(items(resource.inputs.get("subjects"))):

@@ -16,10 +16,10 @@ def declare(plan: KubernetesPlan, root: Path) -> Output[dict[str, Any]]:
     """Declares the tenant and returns its handover as plain JSON."""
     kubeconfig = str(Path(plan.access.kubeconfig).expanduser())
     Tenant(plan.stack, TenantArgs(plan=plan.tenant, kubeconfig=kubeconfig, context=plan.access.context))
-    return Output.from_input(told(plan).to_json())
+    return Output.from_input(handover_of(plan).to_json())
 
 
-def told(plan: KubernetesPlan) -> handover.Handover:
+def handover_of(plan: KubernetesPlan) -> handover.Handover:
     """The handover: nobody logs in, and the nodes are the cluster's own."""
     return handover.Handover(
         stack=plan.stack,

@@ -47,12 +47,12 @@ class Tenant(ComponentResource):
             },
             ResourceOptions(parent=self, version=VERSION),
         )
-        made: dict[str, CustomResource] = {}
+        releases: dict[str, CustomResource] = {}
         for chart in args.plan.charts:
-            made[chart.name] = _release(chart, [made[each] for each in chart.after], self, provider)
+            releases[chart.name] = _release(chart, [releases[each] for each in chart.after], self, provider)
         space: list[CustomResource] = []
         for manifest in args.plan.manifests:
-            needs = [made[manifest.chart]] if manifest.chart in made else []
+            needs = [releases[manifest.chart]] if manifest.chart in releases else []
             applied = _applied(manifest, [*needs, *(space if manifest.namespaced else [])], self, provider)
             if manifest.body["kind"] == "Namespace":
                 space = [applied]

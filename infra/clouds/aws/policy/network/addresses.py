@@ -41,7 +41,7 @@ def public_by_default(resource: Resource) -> Iterator[Violation]:
     """A subnet gives nobody an address of the internet unasked; those of IPv6 are all such."""
     for key in ("mapPublicIpOnLaunch", "assignIpv6AddressOnCreation"):
         if not false(resource.inputs.get(key)):
-            yield key, "must be false: every machine started here would stand in the internet"
+            yield key, "must be false: every machine started here would have a public IP"
 
 
 @rule("no-public-address-later", ELASTIC_IP, ELASTIC_IP_ASSOCIATION)
@@ -67,7 +67,7 @@ def notebook_stays_inside(resource: Resource) -> Iterator[Violation]:
 def database_stays_inside(resource: Resource) -> Iterator[Violation]:
     """A database has no address of the internet, is encrypted, and its password not in the state (RDS User Guide)."""
     if not false(resource.inputs.get("publiclyAccessible")):
-        yield "publiclyAccessible", "must be false: experiments and models would stand in the internet"
+        yield "publiclyAccessible", "must be false: experiments and models would be reachable from the internet"
     if resource.type != DATABASES[2] and not true(resource.inputs.get("storageEncrypted")):
         yield "storageEncrypted", "must be true"
     for key in ("password", "masterPassword"):
@@ -78,9 +78,9 @@ def database_stays_inside(resource: Resource) -> Iterator[Violation]:
 def _is_entrance(resource: Resource) -> bool:
     """It says so itself, or its instances do, and nothing but its one interface leads to it."""
     own = mapping(resource.inputs.get("tags"))
-    made = [mapping(spec.get("tags")) for _, spec in nested(resource.inputs, "tagSpecifications")]
+    specified = [mapping(spec.get("tags")) for _, spec in nested(resource.inputs, "tagSpecifications")]
     return len(items(resource.inputs.get("networkInterfaces"))) <= 1 and any(
-        true(t.get(ENTRANCE)) for t in (own, *made)
+        true(t.get(ENTRANCE)) for t in (own, *specified)
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import eks as aws_eks
 
-from infra.clouds.aws.plan.capacity import Managed
+from infra.clouds.aws.plan.capacity import ManagedPool
 from infra.clouds.aws.plan.eks_model import EksPlan
 from infra.clouds.aws.plan.model import AwsPlan
 from infra.clouds.aws.resources.eks.addons import Addons, AddonsArgs
@@ -49,7 +49,7 @@ class Kubernetes(ComponentResource):
 
     def __init__(self, name: str, args: KubernetesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Kubernetes", name, {}, opts)
-        mine, plan, eks = ResourceOptions(parent=self), args.plan, args.eks
+        child, plan, eks = ResourceOptions(parent=self), args.plan, args.eks
         control_plane = ControlPlane(
             "control-plane",
             ControlPlaneArgs(
@@ -60,14 +60,14 @@ class Kubernetes(ComponentResource):
                 group_id=args.security_groups[eks.security_group],
                 key_arn=args.key_arn,
             ),
-            mine,
+            child,
         )
         allowed = statements(
             IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
         )
-        role_arn = role("nodes", assumed_by("ec2.amazonaws.com"), allowed, mine)
+        role_arn = role("nodes", assumed_by("ec2.amazonaws.com"), allowed, child)
         network = self._addons("node-addons", args, control_plane.name, before_nodes=True)
-        joinable = once(control_plane.name, *network.made)
+        joinable = once(control_plane.name, *network.ready)
         nodes = [
             ManagedNodes(
                 group.name,
@@ -83,23 +83,23 @@ class Kubernetes(ComponentResource):
                     key_arn=args.key_arn,
                     tags=plan.tags,
                 ),
-                mine,
-            ).made
+                child,
+            ).ready
             for group in plan.groups
-            if isinstance(group.capacity, Managed)
+            if isinstance(group.capacity, ManagedPool)
         ]
         addons = self._addons("cluster-addons", args, once(control_plane.name, *nodes), before_nodes=False)
         if eks.tenant is not None:
             self._identity(args, eks.tenant.namespace, control_plane.name)
-            cluster = once(control_plane.name, *addons.made)
+            cluster = once(control_plane.name, *addons.ready)
             token = ["aws", "eks", "get-token", "--region", plan.region, "--cluster-name", cluster]
             login = kubeconfig(control_plane.server, control_plane.authority, token)
-            Tenant(eks.tenant.namespace, TenantArgs(plan=eks.tenant, kubeconfig=login), mine)
+            Tenant(eks.tenant.namespace, TenantArgs(plan=eks.tenant, kubeconfig=login), child)
         self.register_outputs({})
 
     def _identity(self, args: KubernetesArgs, namespace: str, cluster: Output[str]) -> None:
         """The role of the tenant's own pods, where the stack has something that they may use."""
-        mine, plan = ResourceOptions(parent=self), args.eks
+        child, plan = ResourceOptions(parent=self), args.eks
         if not plan.tenant_permissions:
             return
         allowed = statements(
@@ -111,8 +111,8 @@ class Kubernetes(ComponentResource):
             cluster_name=cluster,
             namespace=namespace,
             service_account=SERVICE_ACCOUNT,
-            role_arn=role("tenant", trust, allowed, mine),
-            opts=mine,
+            role_arn=role("tenant", trust, allowed, child),
+            opts=child,
         )
 
     def _addons(self, name: str, args: KubernetesArgs, cluster: Output[str], *, before_nodes: bool) -> Addons:

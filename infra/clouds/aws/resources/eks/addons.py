@@ -38,24 +38,24 @@ class AddonsArgs:
 
 
 class Addons(ComponentResource):
-    """made: ids of the add-ons, known once they run."""
+    """ready: ids of the add-ons, known once they run."""
 
-    made: list[Output[str]]
+    ready: list[Output[str]]
 
     def __init__(self, name: str, args: AddonsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Addons", name, {}, opts)
-        self.made = [self._addon(plan, args).id for plan in args.plan]
+        self.ready = [self._addon(plan, args).id for plan in args.plan]
         self.register_outputs({})
 
     def _addon(self, plan: AddonPlan, args: AddonsArgs) -> eks.Addon:
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         identities: list[AddonPodIdentityAssociationArgsDict] = []
         if plan.service_account is not None:
             allowed = statements(
                 IdentityArgs(plan=plan.permissions, buckets=args.buckets, key_arn=args.key_arn, vpc_id=args.vpc_id)
             )
             trust = assumed_by_pods(args.owner, args.name, NAMESPACE, plan.service_account)
-            arn = role(plan.name, trust, allowed, mine)
+            arn = role(plan.name, trust, allowed, child)
             identities.append({"role_arn": arn, "service_account": plan.service_account})
         return eks.Addon(
             f"{plan.name}-addon",
@@ -65,5 +65,5 @@ class Addons(ComponentResource):
             pod_identity_associations=identities or None,
             resolve_conflicts_on_create="OVERWRITE",
             resolve_conflicts_on_update="PRESERVE",
-            opts=mine,
+            opts=child,
         )

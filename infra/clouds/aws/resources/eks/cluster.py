@@ -46,26 +46,26 @@ class ControlPlane(ComponentResource):
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:ControlPlane", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
+        child, plan = ResourceOptions(parent=self), args.plan
         log = cloudwatch.LogGroup(
             f"{name}-log",
             name=f"/aws/eks/{plan.name}/cluster",
             retention_in_days=plan.log_retention_days,
             kms_key_id=args.key_arn,
-            opts=mine,
+            opts=child,
         )
         cluster = eks.Cluster(
             f"{name}-cluster",
             name=once(plan.name, log.arn),  # EKS makes a log group of its own, without an end, where there is none
             version=plan.version,
-            role_arn=role(name, _trust(args), CONTROL_PLANE, mine),
+            role_arn=role(name, _trust(args), CONTROL_PLANE, child),
             vpc_config=_network(args),
             access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": False},
             bootstrap_self_managed_addons=False,
             encryption_config={"provider": {"key_arn": args.key_arn}, "resources": ["secrets"]},
             enabled_cluster_log_types=list(plan.logs),
             upgrade_policy={"support_type": plan.support},
-            opts=mine,
+            opts=child,
         )
         self.name, self.server = cluster.name, cluster.endpoint
         self.authority = cluster.certificate_authority.apply(lambda told: (told.data or "") if told else "")
@@ -74,15 +74,15 @@ class ControlPlane(ComponentResource):
         self.register_outputs({"name": self.name})
 
     def _admin(self, principal: str) -> None:
-        mine, who = ResourceOptions(parent=self), re.sub(r"\W+", "-", principal.removeprefix("arn:aws:iam::"))
-        entry = eks.AccessEntry(f"{who}-entry", cluster_name=self.name, principal_arn=principal, opts=mine)
+        child, who = ResourceOptions(parent=self), re.sub(r"\W+", "-", principal.removeprefix("arn:aws:iam::"))
+        entry = eks.AccessEntry(f"{who}-entry", cluster_name=self.name, principal_arn=principal, opts=child)
         eks.AccessPolicyAssociation(
             f"{who}-rights",
             cluster_name=self.name,
             principal_arn=entry.principal_arn,
             policy_arn=ADMIN_POLICY,
             access_scope={"type": "cluster"},
-            opts=mine,
+            opts=child,
         )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import eks
 
-from infra.clouds.aws.plan.capacity import Managed
+from infra.clouds.aws.plan.capacity import ManagedPool
 from infra.clouds.aws.plan.model import AwsGroupPlan
 from infra.clouds.aws.resources.nodes.capacity_block import reservation_id
 from infra.clouds.aws.resources.nodes.launch_template import LaunchArgs, base64_of, launch_template
@@ -36,7 +36,7 @@ class ManagedNodesArgs:
     """What managed nodes need. version: of Kubernetes. subnets: ids of the plan's, in its order. tags: the stack's."""
 
     plan: AwsGroupPlan
-    managed: Managed
+    managed: ManagedPool
     stack: str
     cluster: Input[str]
     version: str
@@ -48,13 +48,13 @@ class ManagedNodesArgs:
 
 
 class ManagedNodes(ComponentResource):
-    """EKS makes the scaling group, and lets its nodes into the cluster. made: the node group's id, once they are in."""
+    """EKS makes the scaling group, and lets its nodes into the cluster. ready: the group's id, once they are in."""
 
-    made: Output[str]
+    ready: Output[str]
 
     def __init__(self, name: str, args: ManagedNodesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:ManagedNodes", name, {}, opts)
-        mine, plan, managed = ResourceOptions(parent=self), args.plan, args.managed
+        child, plan, managed = ResourceOptions(parent=self), args.plan, args.managed
         template = launch_template(
             f"{name}-template",
             LaunchArgs(
@@ -65,14 +65,14 @@ class ManagedNodes(ComponentResource):
                 profile_arn=None,
                 key_arn=args.key_arn,
                 key_name=None,
-                placement_group=placement_group(f"{name}-placement", plan.placement, mine),
-                reservation_id=reservation_id(plan.market, mine),
+                placement_group=placement_group(f"{name}-placement", plan.placement, child),
+                reservation_id=reservation_id(plan.market, child),
                 tags={"Name": f"{args.stack}-{name}", **args.tags, **plan.tags},
                 user_data=base64_of(node_config(plan, managed)),
             ),
-            mine,
+            child,
         )
-        self.made = eks.NodeGroup(
+        self.ready = eks.NodeGroup(
             f"{name}-nodes",
             cluster_name=args.cluster,
             node_role_arn=args.role_arn,
@@ -86,12 +86,12 @@ class ManagedNodes(ComponentResource):
             taints=[{"key": key, "value": value, "effect": "NO_SCHEDULE"} for key, value in managed.taints.items()],
             update_config={"max_unavailable": 1, "update_strategy": managed.update},
             node_repair_config={"enabled": True},
-            opts=mine,
+            opts=child,
         ).id
         self.register_outputs({})
 
 
-def node_config(plan: AwsGroupPlan, managed: Managed) -> str:
+def node_config(plan: AwsGroupPlan, managed: ManagedPool) -> str:
     """The user data: how many pods a node has, and its local disks as one. JSON is YAML too."""
     spec: dict[str, object] = {"kubelet": {"config": {"maxPods": managed.pods}}}
     if plan.scratch is not None:

@@ -67,6 +67,6 @@ def assumed_by_pods(owner: Input[str], cluster: str, namespace: str, service_acc
 
 def role(name: str, trust: Input[str], statements: Iterable[Mapping[str, Any]], opts: ResourceOptions) -> Output[str]:
     """The ARN of a role, known once it may do its work. trust: the policy that says who takes it on."""
-    made = iam.Role(f"{name}-role", assume_role_policy=trust, opts=opts)
-    permissions = iam.RolePolicy(f"{name}-permissions", role=made.name, policy=policy(*statements), opts=opts)
-    return once(made.arn, permissions.id)
+    created = iam.Role(f"{name}-role", assume_role_policy=trust, opts=opts)
+    permissions = iam.RolePolicy(f"{name}-permissions", role=created.name, policy=policy(*statements), opts=opts)
+    return once(created.arn, permissions.id)

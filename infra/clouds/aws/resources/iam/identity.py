@@ -42,16 +42,16 @@ class Identity(ComponentResource):
         self, name: str, args: IdentityArgs, storage: Sequence[Statement], opts: ResourceOptions | None = None
     ) -> None:
         super().__init__("gpufleet:aws:Identity", name, {}, opts)
-        mine = ResourceOptions(parent=self)
-        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=mine)
-        self.storage_role = self._storage_role(role, replace(args, plan=storage), mine) if storage else ""
+        child = ResourceOptions(parent=self)
+        role = iam.Role(f"{name}-role", assume_role_policy=assumed_by("ec2.amazonaws.com"), opts=child)
+        self.storage_role = self._storage_role(role, replace(args, plan=storage), child) if storage else ""
         permissions = iam.RolePolicy(
             f"{name}-permissions",
             role=role.name,
             policy=policy(*statements(replace(args, storage_role=self.storage_role))),
-            opts=mine,
+            opts=child,
         )
-        profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=mine)
+        profile = iam.InstanceProfile(f"{name}-profile", role=role.name, opts=child)
         self.profile_arn = once(profile.arn, permissions.id)
         self.register_outputs({"profile_arn": self.profile_arn})
 

@@ -34,18 +34,19 @@ class Access(ComponentResource):
 
     def __init__(self, name: str, args: AccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Access", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         key = args.plan.key_pair
-        self.key_name = None if key is None else ec2.KeyPair("login", public_key=key, opts=mine).key_name
-        made = {
+        self.key_name = None if key is None else ec2.KeyPair("login", public_key=key, opts=child).key_name
+        groups = {
             group: ec2.SecurityGroup(
-                _firewall(group), vpc_id=args.vpc_id, description=f"gpufleet: {group}", opts=mine
+                _firewall(group), vpc_id=args.vpc_id, description=f"gpufleet: {group}", opts=child
             ).id
             for group in args.network.security_groups
         }
-        rules = [(rule.group, self._rule(rule, made)) for rule in args.network.rules]
+        rules = [(rule.group, self._rule(rule, groups)) for rule in args.network.rules]
         self.security_groups = {
-            group: once(made_id, *(rule for owner, rule in rules if owner == group)) for group, made_id in made.items()
+            group: once(group_id, *(rule for owner, rule in rules if owner == group))
+            for group, group_id in groups.items()
         }
         self.register_outputs({})
 

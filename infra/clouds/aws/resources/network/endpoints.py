@@ -32,7 +32,7 @@ class Endpoints(ComponentResource):
 
     def __init__(self, name: str, args: EndpointsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Endpoints", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         self.gateways = []
         for plan in args.plan:
             if plan.kind == "gateway":
@@ -42,7 +42,7 @@ class Endpoints(ComponentResource):
                     service_name=plan.service,
                     vpc_endpoint_type="Gateway",
                     route_table_ids=[args.route_tables[subnet] for subnet in plan.subnets],
-                    opts=mine,
+                    opts=child,
                 )
                 self.gateways.append(gateway.id)
             else:
@@ -55,6 +55,6 @@ class Endpoints(ComponentResource):
                     subnet_ids=[args.subnets[subnet] for subnet in plan.subnets],
                     security_group_ids=[args.security_groups[group] for group in groups],
                     private_dns_enabled=True,
-                    opts=mine,
+                    opts=child,
                 )
         self.register_outputs({})

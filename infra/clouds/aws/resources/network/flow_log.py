@@ -31,13 +31,13 @@ class FlowLog(ComponentResource):
 
     def __init__(self, name: str, args: FlowLogArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:FlowLog", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         group = cloudwatch.LogGroup(
-            f"{name}-group", retention_in_days=args.plan.retention_days, kms_key_id=args.key_arn, opts=mine
+            f"{name}-group", retention_in_days=args.plan.retention_days, kms_key_id=args.key_arn, opts=child
         )
         logs = Output.concat("arn:aws:ec2:", args.region, ":", args.owner, ":vpc-flow-log/*")
         trust = assumed_for(args.owner, "vpc-flow-logs.amazonaws.com", logs)
-        role = iam.Role(f"{name}-role", assume_role_policy=trust, opts=mine)
+        role = iam.Role(f"{name}-role", assume_role_policy=trust, opts=child)
         streams = Output.concat(group.arn, ":*")
         iam.RolePolicy(
             f"{name}-permissions",
@@ -51,7 +51,7 @@ class FlowLog(ComponentResource):
                 },
                 {"Sid": "Find", "Effect": "Allow", "Action": "logs:DescribeLogGroups", "Resource": "*"},
             ),
-            opts=mine,
+            opts=child,
         )
         ec2.FlowLog(
             f"{name}-vpc",
@@ -61,6 +61,6 @@ class FlowLog(ComponentResource):
             log_destination_type="cloud-watch-logs",
             log_destination=group.arn,
             iam_role_arn=role.arn,
-            opts=mine,
+            opts=child,
         )
         self.register_outputs({})

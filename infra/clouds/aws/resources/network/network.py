@@ -35,53 +35,53 @@ class Network(ComponentResource):
 
     def __init__(self, name: str, args: NetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Network", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
-        vpc = ec2.Vpc("vpc", cidr_block=plan.cidr, enable_dns_support=True, enable_dns_hostnames=True, opts=mine)
-        ec2.DefaultSecurityGroup("vpc-default-closed", vpc_id=vpc.id, ingress=[], egress=[], opts=mine)
+        child, plan = ResourceOptions(parent=self), args.plan
+        vpc = ec2.Vpc("vpc", cidr_block=plan.cidr, enable_dns_support=True, enable_dns_hostnames=True, opts=child)
+        ec2.DefaultSecurityGroup("vpc-default-closed", vpc_id=vpc.id, ingress=[], egress=[], opts=child)
         self.vpc_id, self.owner = vpc.id, vpc.owner_id
-        made = {subnet.name: self._subnet(subnet) for subnet in plan.subnets}
-        self.route_tables = {subnet: table for subnet, (_, table, _) in made.items()}
+        subnets = {subnet.name: self._subnet(subnet) for subnet in plan.subnets}
+        self.route_tables = {subnet: table for subnet, (_, table, _) in subnets.items()}
         public = [subnet.name for subnet in plan.subnets if subnet.public]
-        internet = ec2.InternetGateway("internet", vpc_id=vpc.id, opts=mine).id if public else None
+        internet = ec2.InternetGateway("internet", vpc_id=vpc.id, opts=child).id if public else None
         routes = {subnet: self._route(subnet, gateway_id=internet) for subnet in public}
-        gateways = {subnet: self._nat(subnet, once(made[subnet][0], routes[subnet])) for subnet in plan.nat}
+        gateways = {subnet: self._nat(subnet, once(subnets[subnet][0], routes[subnet])) for subnet in plan.nat}
         routes |= {
             subnet.name: self._route(subnet.name, nat_gateway_id=gateways[subnet.nat])
             for subnet in plan.subnets
             if subnet.nat is not None
         }
         self.subnets = {
-            subnet: once(made_id, routed, *([routes[subnet]] if subnet in routes else []))
-            for subnet, (made_id, _, routed) in made.items()
+            subnet: once(subnet_id, routed, *([routes[subnet]] if subnet in routes else []))
+            for subnet, (subnet_id, _, routed) in subnets.items()
         }
         self.register_outputs({"vpc_id": self.vpc_id})
 
     def _subnet(self, plan: SubnetPlan) -> tuple[Output[str], Output[str], Output[str]]:
         """The ids of the subnet, of its route table, and of what joins the two."""
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         subnet = ec2.Subnet(
             plan.name,
             vpc_id=self.vpc_id,
             availability_zone=plan.zone,
             cidr_block=plan.cidr,
             map_public_ip_on_launch=False,
-            opts=mine,
+            opts=child,
         )
-        table = ec2.RouteTable(f"{plan.name}-routes", vpc_id=self.vpc_id, opts=mine)
+        table = ec2.RouteTable(f"{plan.name}-routes", vpc_id=self.vpc_id, opts=child)
         routed = ec2.RouteTableAssociation(
-            f"{plan.name}-routed", subnet_id=subnet.id, route_table_id=table.id, opts=mine
+            f"{plan.name}-routed", subnet_id=subnet.id, route_table_id=table.id, opts=child
         )
         return subnet.id, table.id, routed.id
 
     def _nat(self, subnet: str, subnet_id: Input[str]) -> Output[str]:
-        mine = ResourceOptions(parent=self)
-        address = ec2.Eip(f"{subnet}-nat-address", domain="vpc", opts=mine)
+        child = ResourceOptions(parent=self)
+        address = ec2.Eip(f"{subnet}-nat-address", domain="vpc", opts=child)
         return ec2.NatGateway(
             f"{subnet}-nat",
             subnet_id=subnet_id,
             allocation_id=address.allocation_id,
             connectivity_type="public",
-            opts=mine,
+            opts=child,
         ).id
 
     def _route(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pulumi import Input, ResourceOptions
 from pulumi_aws import ec2
 
-from infra.clouds.aws.plan.capacity import Gang, Spot
+from infra.clouds.aws.plan.capacity import FixedSize, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan
 from infra.clouds.aws.resources.nodes.launch_template import NEWEST, dollars
 
@@ -48,7 +48,7 @@ STRATEGY = "diversified"
 def fleet(
     name: str,
     plan: AwsGroupPlan,
-    gang: Gang,
+    gang: FixedSize,
     template_id: Input[str],
     subnets: Sequence[Input[str]],
     opts: ResourceOptions,
@@ -84,7 +84,7 @@ def _override(plan: AwsGroupPlan, subnet: Input[str]) -> FleetLaunchTemplateConf
     return override
 
 
-def _spot(market: Spot, gang: Gang) -> FleetSpotOptionsArgsDict:
+def _spot(market: Spot, gang: FixedSize) -> FleetSpotOptionsArgsDict:
     options: FleetSpotOptionsArgsDict = {
         "allocation_strategy": STRATEGY,
         "instance_interruption_behavior": market.interruption,
@@ -95,7 +95,7 @@ def _spot(market: Spot, gang: Gang) -> FleetSpotOptionsArgsDict:
     return options
 
 
-def _on_demand(gang: Gang) -> FleetOnDemandOptionsArgsDict | None:
+def _on_demand(gang: FixedSize) -> FleetOnDemandOptionsArgsDict | None:
     if gang.fleet_type != "instant":
         return None
     return {"min_target_capacity": gang.nodes, "single_availability_zone": True, "single_instance_type": True}

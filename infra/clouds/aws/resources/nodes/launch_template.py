@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pulumi import Input, Output, ResourceOptions
 from pulumi_aws import ec2
 
-from infra.clouds.aws.plan.capacity import CapacityBlock, Managed, Single
+from infra.clouds.aws.plan.capacity import CapacityBlock, ManagedPool, Single
 from infra.clouds.aws.plan.model import AwsGroupPlan
 from infra.clouds.aws.plan.nics import Interface
 
@@ -126,7 +126,7 @@ def _on_shutdown(plan: AwsGroupPlan) -> str | None:
     match plan.capacity:
         case Single():
             return "stop"
-        case Managed():
+        case ManagedPool():
             return None
         case _:
             return "terminate"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import ec2
 
-from infra.clouds.aws.plan.capacity import Elastic, Gang, Single
+from infra.clouds.aws.plan.capacity import Elastic, FixedSize, Single
 from infra.clouds.aws.plan.model import AwsGroupPlan
 from infra.clouds.aws.plan.placement import Placement
 from infra.clouds.aws.resources.nodes.autoscaling import scaling_group
@@ -49,7 +49,7 @@ class NodeGroup(ComponentResource):
 
     def __init__(self, name: str, args: NodeGroupArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:NodeGroup", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
+        child, plan = ResourceOptions(parent=self), args.plan
         tags = {"Name": f"{args.stack}-{name}", **args.tags, **plan.tags}
         if plan.public_address:
             tags[ENTRANCE] = "true"
@@ -63,21 +63,21 @@ class NodeGroup(ComponentResource):
                 profile_arn=args.profile_arn,
                 key_arn=args.key_arn,
                 key_name=args.key_name,
-                placement_group=placement_group(f"{name}-placement", plan.placement, mine),
-                reservation_id=reservation_id(plan.market, mine),
+                placement_group=placement_group(f"{name}-placement", plan.placement, child),
+                reservation_id=reservation_id(plan.market, child),
                 tags=tags,
                 user_data=base64_of(args.user_data),
             ),
-            mine,
+            child,
         )
         self.address = None
         match plan.capacity:
             case Single():
-                self.address = machine(f"{name}-machine", plan.type, template.id, tags, mine).private_ip
-            case Gang() as gang:
-                fleet(f"{name}-fleet", plan, gang, template.id, args.subnets, mine)
+                self.address = machine(f"{name}-machine", plan.type, template.id, tags, child).private_ip
+            case FixedSize() as gang:
+                fleet(f"{name}-fleet", plan, gang, template.id, args.subnets, child)
             case Elastic() as elastic:
-                scaling_group(f"{name}-scaling", plan, elastic, template.id, args.subnets, tags, mine)
+                scaling_group(f"{name}-scaling", plan, elastic, template.id, args.subnets, tags, child)
         self.register_outputs({})
 
 

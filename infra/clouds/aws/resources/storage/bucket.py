@@ -31,9 +31,9 @@ class Bucket(ComponentResource):
 
     def __init__(self, name: str, args: BucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Bucket", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         removable = {REMOVABLE: "true"} if args.plan.destroyable else None
-        bucket = s3.Bucket(f"{name}-bucket", force_destroy=args.plan.destroyable, tags=removable, opts=mine)
+        bucket = s3.Bucket(f"{name}-bucket", force_destroy=args.plan.destroyable, tags=removable, opts=child)
         self.bucket, self.arn = bucket.bucket, bucket.arn
         s3.BucketPublicAccessBlock(
             f"{name}-private",
@@ -42,10 +42,10 @@ class Bucket(ComponentResource):
             block_public_policy=True,
             ignore_public_acls=True,
             restrict_public_buckets=True,
-            opts=mine,
+            opts=child,
         )
         s3.BucketVersioning(
-            f"{name}-versions", bucket=bucket.id, versioning_configuration={"status": "Enabled"}, opts=mine
+            f"{name}-versions", bucket=bucket.id, versioning_configuration={"status": "Enabled"}, opts=child
         )
         s3.BucketServerSideEncryptionConfiguration(
             f"{name}-encryption",
@@ -59,7 +59,7 @@ class Bucket(ComponentResource):
                     "bucket_key_enabled": True,
                 }
             ],
-            opts=mine,
+            opts=child,
         )
         s3.BucketLifecycleConfiguration(
             f"{name}-lifecycle",
@@ -73,9 +73,9 @@ class Bucket(ComponentResource):
                     "noncurrent_version_expiration": {"noncurrent_days": args.plan.old_version_days},
                 }
             ],
-            opts=mine,
+            opts=child,
         )
-        s3.BucketPolicy(f"{name}-tls-only", bucket=bucket.id, policy=_tls_only(bucket.arn), opts=mine)
+        s3.BucketPolicy(f"{name}-tls-only", bucket=bucket.id, policy=_tls_only(bucket.arn), opts=child)
         self.register_outputs({"bucket": self.bucket})
 
 

@@ -35,7 +35,7 @@ class Lustre(ComponentResource):
 
     def __init__(self, name: str, args: LustreArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:aws:Lustre", name, {}, opts)
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         plan = args.plan
         files = fsx.LustreFileSystem(
             f"{name}-files",
@@ -51,7 +51,7 @@ class Lustre(ComponentResource):
             efa_enabled=plan.efa or None,
             metadata_configuration=None if plan.metadata_mode is None else {"mode": plan.metadata_mode},
             skip_final_backup=not plan.final_backup,
-            opts=mine,
+            opts=child,
         )
         if args.bucket is not None:
             fsx.DataRepositoryAssociation(
@@ -61,7 +61,7 @@ class Lustre(ComponentResource):
                 data_repository_path=Output.concat("s3://", args.bucket),
                 batch_import_meta_data_on_create=True,
                 s3={"auto_import_policy": {"events": CHANGES}, "auto_export_policy": {"events": CHANGES}},
-                opts=mine,
+                opts=child,
             )
         self.address = Output.concat(files.dns_name, "@tcp:/", files.mount_name)
         self.register_outputs({"address": self.address})

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_alicloud import ecs, ess
 
-from infra.clouds.alicloud.plan.capacity import Assurance, Elastic, Fleet, Machines, Mix, PrivatePool, Single, Spot
+from infra.clouds.alicloud.plan.capacity import Assurance, Elastic, FixedSize, Machines, Mix, PrivatePool, Single, Spot
 from infra.clouds.alicloud.plan.model import AlicloudGroupPlan
-from infra.clouds.alicloud.resources.launch_spec import LaunchArgs, configuration, machine, template
+from infra.clouds.alicloud.resources.nodes.launch_spec import LaunchArgs, configuration, machine, template
 
 NEWEST = "Default"  # of a launch template: nodes that start later have it, running ones keep theirs
 
@@ -39,7 +39,7 @@ class NodeGroup(ComponentResource):
 
     def __init__(self, name: str, args: NodeGroupArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:alicloud:NodeGroup", name, {}, opts)
-        mine, plan = ResourceOptions(parent=self), args.plan
+        child, plan = ResourceOptions(parent=self), args.plan
         launch = replace(
             args.launch,
             deployment_set_id=self._deployment_set(name, args),
@@ -49,14 +49,14 @@ class NodeGroup(ComponentResource):
         self.address = None
         match plan.capacity:
             case Single():
-                made = machine(f"{name}-machine", launch, mine)
-                self.address = made.primary_ip_address
+                source = machine(f"{name}-machine", launch, child)
+                self.address = source.primary_ip_address
                 if plan.public_address:
-                    self._entrance(name, made.id)
+                    self._entrance(name, source.id)
             case Machines(nodes=nodes):
                 for number in range(1, nodes + 1):
-                    machine(f"{name}-{number}", launch, mine)
-            case Fleet() | Elastic() as fleet:
+                    machine(f"{name}-{number}", launch, child)
+            case FixedSize() | Elastic() as fleet:
                 self._scaling_group(name, args, fleet, launch)
             case Mix() as mix:
                 self._mix(name, args, mix, launch)
@@ -64,20 +64,20 @@ class NodeGroup(ComponentResource):
 
     def _entrance(self, name: str, machine_id: Input[str]) -> None:
         """An EIP of its own, in place of bandwidth that the machine would be born with."""
-        mine = ResourceOptions(parent=self)
+        child = ResourceOptions(parent=self)
         address = ecs.EipAddress(
             f"{name}-address",
             payment_type="PayAsYouGo",
             internet_charge_type="PayByTraffic",
             bandwidth="100",
-            opts=mine,
+            opts=child,
         )
         ecs.EipAssociation(
             f"{name}-addressed",
             allocation_id=address.id,
             instance_id=machine_id,
             instance_type="EcsInstance",
-            opts=mine,
+            opts=child,
         )
 
     def _hpc(self, name: str, args: NodeGroupArgs) -> Output[str]:
@@ -90,8 +90,8 @@ class NodeGroup(ComponentResource):
         strategy = args.plan.deployment.strategy
         if strategy is None:
             return None
-        own, mine = f"{args.launch.stack}-{name}", ResourceOptions(parent=self)
-        return ecs.EcsDeploymentSet(f"{name}-deployment", deployment_set_name=own, strategy=strategy, opts=mine).id
+        own, child = f"{args.launch.stack}-{name}", ResourceOptions(parent=self)
+        return ecs.EcsDeploymentSet(f"{name}-deployment", deployment_set_name=own, strategy=strategy, opts=child).id
 
     def _pool(self, args: NodeGroupArgs) -> Input[str] | None:
         """The private pool to start in. What is bought is protected: forgotten, it would be bought once more."""
@@ -113,30 +113,30 @@ class NodeGroup(ComponentResource):
             case _:
                 return None
 
-    def _scaling_group(self, name: str, args: NodeGroupArgs, fleet: Fleet | Elastic, launch: LaunchArgs) -> None:
-        mine, plan = ResourceOptions(parent=self), args.plan
-        least, most = (fleet.nodes, fleet.nodes) if isinstance(fleet, Fleet) else (fleet.least, fleet.most)
+    def _scaling_group(self, name: str, args: NodeGroupArgs, fleet: FixedSize | Elastic, launch: LaunchArgs) -> None:
+        child, plan = ResourceOptions(parent=self), args.plan
+        least, most = (fleet.nodes, fleet.nodes) if isinstance(fleet, FixedSize) else (fleet.least, fleet.most)
         spot = plan.market if isinstance(plan.market, Spot) else None
-        made = template(f"{name}-template", launch, mine) if fleet.form == "template" else None
+        source = template(f"{name}-template", launch, child) if fleet.form == "template" else None
         group = ess.ScalingGroup(
             f"{name}-scaling",
             scaling_group_name=f"{launch.stack}-{name}",
             min_size=least,
             max_size=most,
-            desired_capacity=most if isinstance(fleet, Fleet) else None,
+            desired_capacity=most if isinstance(fleet, FixedSize) else None,
             vswitch_ids=list(args.vswitches),
             multi_az_policy="COST_OPTIMIZED" if spot else "PRIORITY",
             compensate_with_on_demand=None if spot is None else spot.fallback is not None,
             spot_instance_remedy=True if spot else None,
             health_check_type="ECS",
             removal_policies=["NewestInstance"],
-            launch_template_id=made and made.id,
-            launch_template_version=NEWEST if made else None,
+            launch_template_id=source and source.id,
+            launch_template_version=NEWEST if source else None,
             tags=launch.tags,
-            opts=mine,
+            opts=child,
         )
         if fleet.form == "configuration":
-            configuration(f"{name}-configuration", group.id, launch, mine)
+            configuration(f"{name}-configuration", group.id, launch, child)
         if isinstance(fleet, Elastic):
             ess.ScalingRule(
                 f"{name}-by-gpu-load",
@@ -145,18 +145,18 @@ class NodeGroup(ComponentResource):
                 metric_name=fleet.metric,
                 target_value=fleet.gpu_load_percent,
                 estimated_instance_warmup=fleet.warmup_seconds,
-                opts=mine,
+                opts=child,
             )
 
     def _mix(self, name: str, args: NodeGroupArgs, mix: Mix, launch: LaunchArgs) -> None:
-        mine = ResourceOptions(parent=self)
-        made = template(f"{name}-template", launch, mine)
+        child = ResourceOptions(parent=self)
+        source = template(f"{name}-template", launch, child)
         price = f"{mix.max_price_cny_per_hour:g}"
         ecs.AutoProvisioningGroup(
             f"{name}-mix",
             auto_provisioning_group_name=f"{launch.stack}-{name}",
             auto_provisioning_group_type="maintain",
-            launch_template_id=made.id,
+            launch_template_id=source.id,
             launch_template_version="1",
             launch_template_configs=[
                 {
@@ -178,5 +178,5 @@ class NodeGroup(ComponentResource):
             excess_capacity_termination_policy="termination",
             terminate_instances=True,
             terminate_instances_with_expiration=True,
-            opts=mine,
+            opts=child,
         )

@@ -1,0 +1,1 @@
+"""How nodes of Alibaba Cloud are declared and started."""
