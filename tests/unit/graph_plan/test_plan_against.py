@@ -45,11 +45,11 @@ def test_a_changed_stack_file_shows_against_its_commit(project: Project) -> None
 
 
 def test_a_commit_is_planned_by_its_own_program(project: Project) -> None:
-    declare = project.root / "infra" / "clouds" / "local" / "declare.py"
-    mine = declare.read_text()
-    declare.write_text(mine.replace('"nodes": len(plan.nodes)', '"nodes": 40'))
+    resources = project.root / "infra" / "clouds" / "local" / "resources.py"
+    program = resources.read_text()
+    resources.write_text(program.replace('"nodes": len(plan.nodes)', '"nodes": 40'))
     odd = commit(project.root)
-    declare.write_text(mine)
+    resources.write_text(program)
     commit(project.root)
 
     assert "nodes: 40 → 2" in command.text(against(project, odd))
