@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from ops.clouds.discovery import Machine
 from ops.engine import state_repair
 from ops.engine.state_repair import PROVIDERS, Row, State
 
@@ -21,6 +20,18 @@ class Thing(Protocol):
     def id(self) -> str: ...
     @property
     def names(self) -> Collection[str]: ...
+
+
+class Machine(Protocol):
+    """A machine of a cloud. made_by: the engine's id of its fleet or group. attached: ids of its disks and interfaces,
+    which end with it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def made_by(self) -> str: ...
+    @property
+    def attached(self) -> Collection[str]: ...
 
 
 Found = TypeVar("Found", bound=Thing)

@@ -10,11 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-
-from ops.clouds.discovery import Machine
+from typing import Protocol
 
 BLOCK = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
 KEY = re.compile(r"^(ssh-ed25519 [A-Za-z0-9+/=]+)", re.MULTILINE)
+
+
+class Machine(Protocol):
+    """A machine of a cloud: its id, and the addresses where SSH meets it; an address that it lacks is empty."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def private_address(self) -> str: ...
+    @property
+    def public_address(self) -> str: ...
 
 
 def learn(machines: Sequence[Machine], known_hosts: Path, console: Callable[[str], str]) -> dict[str, str]:
