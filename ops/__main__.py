@@ -12,7 +12,7 @@ import typer
 
 from infra.catalog import FabricNeed, Precision
 from ops.console.terminal import Json, Rate, Screen, Stack, Yes, confirmed, show, write, write_fault, write_json
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 app = typer.Typer(
@@ -215,7 +215,7 @@ def down(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
     if not yes and not confirmed(
         f"take down stack {stack}, with the disks of its nodes{command.saving(project, stack)}?"
     ):
-        raise Failure("nothing was taken down")
+        raise CommandError("nothing was taken down")
     phases = Phases(Screen(), quiet=as_json)
     found = command.down(project, stack, phases)
     if as_json:
@@ -273,13 +273,13 @@ def env() -> None:
 
 
 def main() -> None:
-    """The console script: a Failure becomes its lines on standard error and its exit code."""
+    """The console script: a CommandError becomes its lines on standard error and its exit code."""
     sys.excepthook = write_fault
     try:
         app()
-    except Failure as failure:
-        write(str(failure), error=True)
-        sys.exit(failure.code)
+    except CommandError as error:
+        write(str(error), error=True)
+        sys.exit(error.code)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from infra.printable import printable
 
 
-class Failure(Exception):
+class CommandError(Exception):
     """What went wrong and what to do about it, in lines a person reads; never a traceback.
 
     code: the process's exit code: 1 fault or refused plan, 2 wrong file or usage, 75 preempted, 130 interrupted.

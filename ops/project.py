@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.errors import Failure
+from ops.errors import CommandError
 
 CLOSED, OTHERS = 0o700, 0o077
 
@@ -19,7 +19,8 @@ class Project:
 
     @classmethod
     def find(cls) -> Project:
-        """The project of the working directory, its state closed to other users. Raises Failure when there is none."""
+        """The project of the working directory, its state closed to other users. Raises CommandError when there is
+        none."""
         here = Path.cwd()
         for folder in (here, *here.parents):
             if (folder / "Pulumi.yaml").is_file():
@@ -27,7 +28,7 @@ class Project:
                 if project.state.exists():
                     project.close_state()
                 return project
-        raise Failure(f"no Pulumi.yaml in {here} or above it: run gpufleet inside a project", code=2)
+        raise CommandError(f"no Pulumi.yaml in {here} or above it: run gpufleet inside a project", code=2)
 
     @property
     def state(self) -> Path:
@@ -35,17 +36,19 @@ class Project:
 
     def close_state(self) -> None:
         """Makes the state folder, or takes away what others may do in it: login keys lie there, the engine's state, and
-        the path of the program that is run as the engine. Raises Failure where that is not ours to do.
+        the path of the program that is run as the engine. Raises CommandError where that is not ours to do.
         """
         try:
             self.state.mkdir(mode=CLOSED, exist_ok=True)
             about = self.state.stat()
             if about.st_uid not in (os.geteuid(), self.root.stat().st_uid):
-                raise Failure(f"{self.state} belongs to user {about.st_uid}: remove it, or `chown` it, and go on")
+                raise CommandError(f"{self.state} belongs to user {about.st_uid}: remove it, or `chown` it, and go on")
             if about.st_mode & OTHERS:
                 self.state.chmod(CLOSED)
         except OSError as error:
-            raise Failure(f"{self.state} cannot be closed to other users ({error.strerror}): chmod 700 it") from None
+            raise CommandError(
+                f"{self.state} cannot be closed to other users ({error.strerror}): chmod 700 it"
+            ) from None
 
     def site(self, stack: str) -> Path:
         """What the local cloud keeps of a stack: keys, node folders, shared storage."""

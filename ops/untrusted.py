@@ -1,8 +1,8 @@
 """What nodes, jobs and clusters say, read as if they lied: so many bytes and no more, of the types that are expected.
 
 A node that somebody has taken over says what he likes, and the `status` of all others must go on. Texts come out in one
-line and without what a terminal obeys, numbers are finite, and what does not fit is `Unreadable`, with a line that says
-why. pydantic reads JSON to a depth of 200 at most (pydantic-core, jiter).
+line and without what a terminal obeys, numbers are finite, and what does not fit is `UnreadableError`, with a line that
+says why. pydantic reads JSON to a depth of 200 at most (pydantic-core, jiter).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEXT_LENGTH = 2000
 CHECKS = 200
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """Why something is not what it should be, in one line."""
 
 
@@ -160,15 +160,15 @@ Said = TypeVar("Said", bound=_Said)
 
 
 def parsed(kind: type[Said], data: bytes | str, most: int = REPORT_BYTES) -> Said:
-    """One JSON document. Raises Unreadable."""
+    """One JSON document. Raises UnreadableError."""
     if len(data) > most:
-        raise Unreadable(f"it has more than {most // 1024} KiB")
+        raise UnreadableError(f"it has more than {most // 1024} KiB")
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise Unreadable(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from None
+        raise UnreadableError(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from None
 
 
 def event(line: bytes | str) -> dict[str, Any] | None:

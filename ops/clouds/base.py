@@ -35,7 +35,7 @@ class Cloud:
     billed: ClassVar[bool] = False
 
     def prepare(self, told: Handover) -> None:
-        """Puts the private key where the handover will say that it is. Raises Failure."""
+        """Puts the private key where the handover will say that it is. Raises CommandError."""
 
     def checked(self) -> tuple[Finding, ...]:
         """What the cloud itself has to say of the plan before anything is made."""
@@ -50,10 +50,10 @@ class Cloud:
         return Discovered(told, ())
 
     def delivered(self) -> None:
-        """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
+        """Withdraws what was asked for and not given, and raises CommandError when there is such a thing."""
 
     def renewable(self, group: str) -> None:
-        """Raises Failure for a group that its cloud refills by itself; a cloud without others does so for each."""
+        """Raises CommandError for a group that its cloud refills by itself; a cloud without others does so for each."""
         raise NotImplementedError
 
     def renew(self, group: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra import catalog
 from infra.catalog import Catalog, Gpu, InstanceType, UnknownName
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
@@ -16,7 +16,7 @@ Document = dict[str, Any]
 def show(name: str = "") -> Document:
     """The document of `--json`: the type or GPU of that name, else all whose name begins so; everything without a name.
 
-    A type brings its GPU along, a GPU its types. Raises Failure, code 2, for a name that nothing begins with.
+    A type brings its GPU along, a GPU its types. Raises CommandError, code 2, for a name that nothing begins with.
     """
     tables = catalog.load()
     types = [kind for kind in tables.types if name in {kind.name, kind.gpu}]
@@ -26,7 +26,7 @@ def show(name: str = "") -> Document:
         gpus = [gpu for gpu in tables.gpus if begins(gpu.name, name)]
     if not types and not gpus:
         known = [row.name for row in (*tables.types, *tables.gpus)]
-        raise Failure(f"{UnknownName(name, known)} (`gpufleet catalog show` lists all)", code=2)
+        raise CommandError(f"{UnknownName(name, known)} (`gpufleet catalog show` lists all)", code=2)
     named = {kind.gpu for kind in types} | {gpu.name for gpu in gpus}
     return {
         "types": [plain(asdict(kind)) | {"prices": prices(tables, kind)} for kind in types],

@@ -13,7 +13,7 @@ from infra.catalog.table import TABLES, write
 from ops.clouds.aws import catalog_source
 from ops.clouds.aws.account import Account
 from ops.console.phases import Phases
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
@@ -25,8 +25,8 @@ def refresh(
 ) -> Document:
     """Asks AWS about each region in turn (without any: those that have prices) and writes what changed.
 
-    agreed: shown what would change before anything is written. Raises Failure where AWS does not answer, or where its
-    answers contradict the tables; then nothing is written.
+    agreed: shown what would change before anything is written. Raises CommandError where AWS does not answer, or where
+    its answers contradict the tables; then nothing is written.
     """
     before = load(folder)
     said: list[Answers] = []
@@ -38,7 +38,7 @@ def refresh(
     try:
         merged = merge(before, answers)
     except TableError as error:
-        raise Failure(*error.problems, "AWS's answers do not fit the tables: nothing was written") from None
+        raise CommandError(*error.problems, "AWS's answers do not fit the tables: nothing was written") from None
     told = {
         "regions": list(answers.regions),
         "changes": [plain(change) for change in merged.changes],

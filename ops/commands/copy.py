@@ -16,7 +16,7 @@ from infra.handover import Copied, Handover
 from ops import stack as cluster
 from ops.console.phases import Phases
 from ops.engine import processes
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 Document = dict[str, Any]
@@ -35,12 +35,13 @@ OPTIONS = ["--checksum", "--immutable", "--transfers", "16"]
 
 
 def copy(project: Project, stack: str, phases: Phases) -> Document:
-    """The document of `--json`. Raises Failure: when there is nothing to copy, nothing to copy with, or it fails."""
+    """The document of `--json`. Raises CommandError: when there is nothing to copy, nothing to copy with, or it
+    fails."""
     told = cluster.handover(project, stack)
     if not told.copies:
-        raise Failure(f"cluster.copies: is empty, so {stack} copies nothing")
+        raise CommandError(f"cluster.copies: is empty, so {stack} copies nothing")
     if shutil.which("rclone") is None:
-        raise Failure("rclone is not on PATH: https://rclone.org/install tells how to get it")
+        raise CommandError("rclone is not on PATH: https://rclone.org/install tells how to get it")
     decided = cluster.decide(cluster.read(project, stack))
     assert isinstance(decided, AlicloudPlan)  # no other has copies
     for each in decided.copies:
@@ -59,17 +60,17 @@ def copy(project: Project, stack: str, phases: Phases) -> Document:
                 on_line=phase.say,
             )
             if code:
-                raise Failure(*processes.tail(log), f"the whole log: {log}; the same command goes on")
+                raise CommandError(*processes.tail(log), f"the whole log: {log}; the same command goes on")
             phase.say(f"{one.bucket} → {one.to}")
         done.append({"from": source, "to": target})
     return {"stack": stack, "copied": done, "usd_per_month": sum(each.usd_per_month for each in decided.copies)}
 
 
 def places(told: Handover, one: Copied) -> tuple[str, str]:
-    """Both ends in rclone's words. Raises Failure while the other stack is not up."""
+    """Both ends in rclone's words. Raises CommandError while the other stack is not up."""
     if not one.bucket:
         again = f"`gpufleet up {one.stack}`, then `gpufleet up {told.stack}`, which asks it anew"
-        raise Failure(f"{one.stack} has told of no such bucket yet: {again}")
+        raise CommandError(f"{one.stack} has told of no such bucket yet: {again}")
     bucket = next(storage.source for storage in told.storage if storage.name == one.to)
     below = f"/{one.prefix}" if one.prefix else ""
     return f"from:{one.bucket}{below}", f"to:{bucket}{below}"
@@ -79,11 +80,11 @@ def environment(told: Handover, one: Copied, own: Mapping[str, str]) -> dict[str
     """rclone's two remotes, in the environment alone: neither a file nor a process list holds a key.
 
     What the caller has set of them wins, such as RCLONE_CONFIG_TO_ENDPOINT: an accelerated or an internal one, say.
-    Raises Failure without keys of Alibaba Cloud.
+    Raises CommandError without keys of Alibaba Cloud.
     """
     keys = {name: own[variable] for name, variable in KEYS.items() if variable in own}
     if not {"ACCESS_KEY_ID", "SECRET_ACCESS_KEY"} <= keys.keys():
-        raise Failure(f"no credentials for OSS: set {KEYS['ACCESS_KEY_ID']} and {KEYS['SECRET_ACCESS_KEY']}")
+        raise CommandError(f"no credentials for OSS: set {KEYS['ACCESS_KEY_ID']} and {KEYS['SECRET_ACCESS_KEY']}")
     remotes = {
         "FROM": {**FROM, "REGION": one.region},
         "TO": {**TO, "ENDPOINT": f"oss-{told.region}.aliyuncs.com", **keys},

@@ -9,7 +9,7 @@ import time
 from ops.commands import plan, train, up
 from ops.console.phases import Phase, Phases, row
 from ops.console.terminal import Screen, write
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import progress as report
 from ops.project import Project
 
@@ -52,6 +52,6 @@ def set_up_phases(project: Project) -> list[Phase]:
 if __name__ == "__main__":
     try:
         demo(Project.find(), Screen())
-    except Failure as failure:
-        write(str(failure), error=True)
-        sys.exit(failure.code)
+    except CommandError as error:
+        write(str(error), error=True)
+        sys.exit(error.code)

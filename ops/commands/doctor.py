@@ -11,9 +11,9 @@ from ops import untrusted
 from ops.commands.up import playbook_environment
 from ops.console.phases import Phases
 from ops.engine import processes
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
-from ops.untrusted import REPORT_BYTES, Check, Report, Unreadable
+from ops.untrusted import REPORT_BYTES, Check, Report, UnreadableError
 
 Document = dict[str, Any]
 
@@ -23,7 +23,7 @@ NODES_FAILED = {0, 2, 4}  # ansible-playbook: all is well, a task failed on a no
 
 
 def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = False) -> Document:
-    """The document of `--json`. Raises Failure when the stack is not up, or the checks could not be asked for.
+    """The document of `--json`. Raises CommandError when the stack is not up, or the checks could not be asked for.
 
     all_reduce: let all idle nodes sum numbers together, too, and count the bytes on the fabric.
     """
@@ -35,7 +35,7 @@ def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = F
         environment = playbook_environment(project, told)
         code = processes.run(asked, env=environment, cwd=project.root, log=log, on_line=lambda _: None)
         if code not in NODES_FAILED:
-            raise Failure(*processes.tail(log), f"the whole log: {log}")
+            raise CommandError(*processes.tail(log), f"the whole log: {log}")
         document = read(project, told)
         ready = sum(node["ready"] for node in document["nodes"])
         phase.say(f"{ready} of {len(document['nodes'])} ready")
@@ -62,7 +62,7 @@ def _kept(file: Path) -> Report:
             return untrusted.parsed(Report, report.read(REPORT_BYTES + 1))
     except FileNotFoundError:
         fault = "no report"
-    except Unreadable as reason:
+    except UnreadableError as reason:
         fault = f"an unreadable report: {reason}"
     return Report(ready=False, checks=(Check(name="checks", ok=False, detail=fault),))
 

@@ -13,12 +13,12 @@ from ops.console.phases import Phases
 from ops.engine import state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import EMPTY
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 
 def down(project: Project, stack: str, phases: Phases) -> bool:
-    """Returns False when there was nothing to take down. Raises Failure when something is left afterwards.
+    """Returns False when there was nothing to take down. Raises CommandError when something is left afterwards.
 
     What a killed deployment left is told to the engine first, so that it goes in the right order too. The handover goes
     last: as long as it is there, a `down` that ended after the engine's part is gone on with.
@@ -38,12 +38,12 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
             if (reports := project.reports(stack)).exists():
                 shutil.rmtree(reports)
             if left := cloud.strays(EMPTY):
-                raise Failure("left behind, please report:", *left)
+                raise CommandError("left behind, please report:", *left)
             phase.say(f"nothing left behind{f' ({len(removed)} strays removed)' if removed else ''}")
         for each in decided.remains:
             phases.note(f"remains     {each}")
     except KeyboardInterrupt:
-        raise Failure(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
+        raise CommandError(f"interrupted: `gpufleet down {stack}` goes on from here", code=130) from None
     return True
 
 
@@ -67,10 +67,10 @@ def _destroy(engine: Engine, phases: Phases, *, refresh: bool) -> None:
     with phases.phase("destroy") as phase:
         try:
             engine.destroy(engine.project.log(engine.stack, "destroy"), done, refresh=refresh, options=options)
-        except Failure as failure:
+        except CommandError as error:
             left = state_repair.standing(engine.state())
             again = f"`gpufleet down {engine.stack}` goes on from here; still there:"
-            raise Failure(str(failure), again, *left, code=failure.code) from None
+            raise CommandError(str(error), again, *left, code=error.code) from None
         kept = state_repair.protected(engine.state())  # only now is what was adopted read from the cloud
         engine.forget()
         phase.say(f"{len(gone)} resources gone")

@@ -14,7 +14,7 @@ from infra.printable import escaped
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
 from ops import stack as cluster
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 RUNS = {"this computer": "runs here", "nodes as root": "runs as root"}  # by where a command runs
@@ -40,8 +40,8 @@ class Planned:
 def plan(project: Project, stack: str, against: str | None = None) -> Planned:
     """against: a git ref, or the file of a saved `--json` plan.
 
-    Raises Failure (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that a
-    rule refuses is told with its findings.
+    Raises CommandError (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that
+    a rule refuses is told with its findings.
     """
     with uncollected():
         return _plan(project, stack, against)
@@ -65,13 +65,13 @@ def _plan(project: Project, stack: str, against: str | None) -> Planned:
 
 
 def picture(planned: Planned, file: Path) -> None:
-    """Writes the topology as SVG. Raises Failure for a file that cannot be written."""
+    """Writes the topology as SVG. Raises CommandError for a file that cannot be written."""
     from infra.graph.picture import draw
 
     try:
         file.write_text(draw(planned.decided))
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror}") from None
+        raise CommandError(f"{file}: {error.strerror}") from None
 
 
 def text(planned: Planned) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from infra import catalog
 from infra.catalog import FabricNeed, Precision, UnknownRegion, selection
 from infra.catalog.selection import Ask, AskError, Choice, Exchange, Offer
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 SHOWN = 12  # rows that a person reads; --json has them all
@@ -32,7 +32,7 @@ def select(
 ) -> Document:
     """The document of `--json`; see `Ask` for what is asked. rate: `CNY=7.10@2026-11-20`, units for a dollar on a day.
 
-    Raises Failure, code 2, for an ask that makes no sense.
+    Raises CommandError, code 2, for an ask that makes no sense.
     """
     tables = catalog.load()
     try:
@@ -48,7 +48,7 @@ def select(
         )
         return document(ask, selection.choose(ask, tables), tables.least_measured_share)
     except (AskError, UnknownRegion) as mistake:
-        raise Failure(str(mistake), code=2) from None
+        raise CommandError(str(mistake), code=2) from None
 
 
 def exchange(rate: str | None) -> Exchange | None:

@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 def status(project: Project, stack: str) -> Document:
-    """The document of `--json`. Raises Failure when the stack file is wrong or the stack is not up."""
+    """The document of `--json`. Raises CommandError when the stack file is wrong or the stack is not up."""
     cost = evaluate.decide(cluster.read(project, stack)).cost
     hourly = None if cost.unknown else cost.hourly
     now = cluster.discovered(project, stack)

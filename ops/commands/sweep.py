@@ -10,7 +10,7 @@ from ops.commands import plan
 from ops.console.phases import Phases
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import EMPTY
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 Document = dict[str, Any]
@@ -20,7 +20,7 @@ def sweep(project: Project, stack: str, phases: Phases, agreed: Callable[[Docume
     """The document of `--json`: what there is too much. agreed: asked before it is removed; None removes nothing.
 
     One path with recovery: the engine is told of the strays, and then destroys them in their order. Works without any
-    state. Raises Failure when something will not go.
+    state. Raises CommandError when something will not go.
     """
     planned = plan.plan(project, stack)
     cloud, engine = base.of(project, planned.decided), Engine(project, stack)
@@ -47,7 +47,7 @@ def sweep(project: Project, stack: str, phases: Phases, agreed: Callable[[Docume
         state = engine.state()
         cloud.clear(state, phase)
         if left := cloud.strays(state):
-            raise Failure("does not go:", *left, f"the whole log: {project.log(stack, 'sweep')}")
+            raise CommandError("does not go:", *left, f"the whole log: {project.log(stack, 'sweep')}")
         phase.say("nothing left behind")
     return {**found, "strays": [], "removed": found["strays"]}
 

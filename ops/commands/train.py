@@ -13,14 +13,14 @@ from typing import Any
 from infra.handover import Handover, Node
 from ops import stack as cluster
 from ops import untrusted
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous, runs
 from ops.jobs import workers as crew
 from ops.jobs.runs import Run
 from ops.jobs.workers import Event, Worker
 from ops.nodes import ssh
 from ops.project import Project
-from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
+from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, UnreadableError
 from training import atomic
 from training.config import job as config
 
@@ -50,8 +50,8 @@ def train(
 ) -> Outcome:
     """Runs a job on every node with GPUs, one process a GPU, and fetches its result; group: see `working`.
 
-    Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
-    75 when it was stopped with a durable checkpoint, 1 for anything else.
+    Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises CommandError: code 2 for a wrong job
+    file, 75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
     whole = cluster.discovered(project, stack).told
@@ -59,9 +59,9 @@ def train(
         return _submitted(project, stack, job, text, overrides, on_event, group)
     told = working(whole, group)
     if not told.nodes:
-        raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
+        raise CommandError(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in ssh.states(told) if s.state != "ready"]:
-        raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
+        raise CommandError(*missing, f"`gpufleet up {stack}` makes the nodes ready")
     run, resumed = runs.choose(project, stack, Path(job).stem)
     again = _command(job, stack, overrides, group)
     key = secrets.token_hex(32)
@@ -75,9 +75,9 @@ def train(
             rendezvous.send_key(worker.process, key)
         ended = crew.follow(workers, run.folder / "events.jsonl", on_event)
     if PREEMPTED in ended.codes:
-        raise Failure(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
+        raise CommandError(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
     if ended.reporter is None or any(ended.codes):
-        raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
+        raise CommandError(*ended.complaints(), f"{again} tries again from the last checkpoint")
     return Outcome(run, resumed, _fetch(told, ended.reporter.node, run))
 
 
@@ -100,10 +100,10 @@ def _submitted(
 
     decided = cluster.decide(cluster.read(project, stack))
     if not isinstance(decided, KubernetesPlan):
-        raise Failure(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
+        raise CommandError(f"jobs on {decided.place} are submitted with its own tools: see docs/kubernetes.md")
     own = decided.groups[0].name
     if group not in (None, own):
-        raise Failure(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)
+        raise CommandError(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)
     run, resumed = runs.choose(project, stack, Path(job).stem)
     submission = Submission(decided, run, connected(decided))
     submission.clear(on_event, resumed=resumed)
@@ -115,7 +115,9 @@ def _submitted(
             on_event({"event": "stopping"})
             submission.stop()
             again = _command(job, stack, overrides, group)
-            raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
+            raise CommandError(
+                f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED
+            ) from None
     told = untrusted.parsed(Result, json.dumps(result)).model_dump()
     atomic.write(run.result, json.dumps(told, indent=1).encode())
     return Outcome(run, resumed, told)
@@ -131,15 +133,15 @@ def working(told: Handover, group: str | None = None) -> Handover:
     """The cluster without the nodes that only help, as a head does: with those of one group, if it is named.
 
     Those are the ones without GPUs; where no node has any, those of the group that keeps the rendezvous store, unless
-    there is no other. Raises Failure where several groups have GPUs and none is named: their nodes are not equal, and
-    may not reach each other.
+    there is no other. Raises CommandError where several groups have GPUs and none is named: their nodes are not equal,
+    and may not reach each other.
     """
     names = [each.name for each in told.groups]
     if group not in [None, *names]:
-        raise Failure(f"{told.stack} has no group {group}; it has {', '.join(names)}", code=2)
+        raise CommandError(f"{told.stack} has no group {group}; it has {', '.join(names)}", code=2)
     gpus = {each.name for each in told.groups if each.gpus_per_node}
     if group is None and len(gpus) > 1:
-        raise Failure(f"a job runs on one group: name it with --group, one of {', '.join(sorted(gpus))}", code=2)
+        raise CommandError(f"a job runs on one group: name it with --group, one of {', '.join(sorted(gpus))}", code=2)
     others = {name for name in names if name != told.store.host}
     groups = {group} if group else gpus or others or {told.store.host}
     return told.model_copy(update={"nodes": tuple(node for node in told.nodes if node.group in groups)})
@@ -151,7 +153,7 @@ def _checked(job: str, overrides: list[str]) -> str:
         config.load(job, overrides)
         return config.find(job).read_text()
     except config.JobError as error:
-        raise Failure(*str(error).splitlines(), code=2) from None
+        raise CommandError(*str(error).splitlines(), code=2) from None
 
 
 def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
@@ -166,12 +168,12 @@ def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
     placed = f"umask 027 && mkdir -p {folder} && cat > {aside} && mv {aside} {final}"
     answer = ssh.run(told, node, login + made + placed, text)
     if answer.returncode == NO_LOGIN:
-        raise Failure(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
+        raise CommandError(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
     if answer.returncode == NOT_WRITABLE:
         said = answer.stderr.strip() or f"{out} belongs to another login"
-        raise Failure(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
+        raise CommandError(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
     if answer.returncode:
-        raise Failure(f"{node.name} cannot take the job file: {ssh.last_line(answer.stderr)}")
+        raise CommandError(f"{node.name} cannot take the job file: {ssh.last_line(answer.stderr)}")
     return path
 
 
@@ -207,18 +209,18 @@ def _fetch(told: Handover, node: Node, run: Run) -> dict[str, Any]:
     atomic.write(run.folder / "metrics.jsonl", "".join(f"{json.dumps(line)}\n" for line in whole).encode())
     try:
         result = untrusted.parsed(Result, _read(told, node, run, "result.json", REPORT_BYTES)).model_dump()
-    except Unreadable as fault:
-        raise Failure(f"{node.name} sends an unreadable result.json: {fault}") from None
+    except UnreadableError as fault:
+        raise CommandError(f"{node.name} sends an unreadable result.json: {fault}") from None
     atomic.write(run.result, json.dumps(result, indent=1).encode())
     return result
 
 
 def _read(told: Handover, node: Node, run: Run, name: str, most: int) -> bytes:
     """The end of a file in the run's folder on a node, read as the login of jobs: a link in its place leads to no file
-    that a job could not read itself. Raises Failure."""
+    that a job could not read itself. Raises CommandError."""
     file = f"{_out(told, node, run)}/{name}"
     line = ssh.as_job(node, ["sh", "-c", READ_END, file, str(most)])
     answer = ssh.run(told, node, line, seconds=FETCH_SECONDS, most=most)
     if answer.returncode:
-        raise Failure(f"cannot fetch {file} from {node.name}: {ssh.last_line(answer.stderr) or 'it is no file'}")
+        raise CommandError(f"cannot fetch {file} from {node.name}: {ssh.last_line(answer.stderr) or 'it is no file'}")
     return answer.stdout.encode()

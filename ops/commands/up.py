@@ -25,7 +25,7 @@ from ops.engine import charts, processes, state_repair
 from ops.engine import pulumi as engine
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import ssh
 from ops.nodes.ssh import LOST, NodeState
 from ops.project import Project
@@ -48,7 +48,7 @@ def up(
     wait: bool = True,
     renew: Sequence[str] = (),
 ) -> Handover:
-    """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended.
+    """Brings a stack up and returns its handover. Raises CommandError; a next `up` goes on from where this one ended.
 
     agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
     configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew;
@@ -63,7 +63,7 @@ def up(
         rows: Sequence[Row] = ()
         planned = _planned(project, stack) if cloud.billed else None
         if planned and not agreed(planned):
-            raise Failure("nothing was created")
+            raise CommandError("nothing was created")
         _heed(file, [*cloud.checked(), *charts.differing(decided)], phases)
         if planned:
             rows = planned.document["resources"]
@@ -85,14 +85,14 @@ def _planned(project: Project, stack: str) -> Planned:
     planned = plan.plan(project, stack)
     if planned.refused:
         bad = [finding for finding in planned.document["findings"] if finding["level"] == "error"]
-        raise Failure(*(plan.finding_line(planned, finding) for finding in bad))
+        raise CommandError(*(plan.finding_line(planned, finding) for finding in bad))
     return planned
 
 
 def _heed(file: StackFile, said: Sequence[Finding], phases: Phases) -> None:
     """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
     if bad := [one_line(described(finding, file)) for finding in said if finding.level == "error"]:
-        raise Failure(*bad)
+        raise CommandError(*bad)
     for finding in said:
         phases.note(f"{finding.level:<11} {described(finding, file)}")
 
@@ -103,7 +103,7 @@ def go_on(stack: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Failure(
+        raise CommandError(
             f"interrupted: `gpufleet up {stack}` goes on from here, `gpufleet down {stack}` takes it all away", code=130
         ) from None
 
@@ -145,7 +145,7 @@ def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
 def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
     """Waits until every node is there and has configured itself, or has had its time for that.
 
-    Raises Failure when nodes do not come.
+    Raises CommandError when nodes do not come.
     """
     with phases.phase("nodes") as phase:
         began, relieved = time.monotonic(), False
@@ -169,7 +169,7 @@ def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
             time.sleep(ARRIVE_ASK_SECONDS)
         if lost := [each for each in waiting if each.state != "unconfigured"]:
             gone = [each for each in lost if each.state == LOST] or lost  # the rest may only be on its way
-            raise Failure(*(f"{each.name} is {each.state}: {each.reason}" for each in gone))
+            raise CommandError(*(f"{each.name} is {each.state}: {each.reason}" for each in gone))
         return now.told
 
 
@@ -197,7 +197,7 @@ def _configure(project: Project, told: Handover, phases: Phases) -> None:
             on_line=line,
         )
         if code:
-            raise Failure(*_fatal(log), f"the whole log: {log}")
+            raise CommandError(*_fatal(log), f"the whole log: {log}")
         phase.say(_recap_note(recap))
 
 
@@ -249,7 +249,7 @@ def _verify(told: Handover, phases: Phases) -> None:
     with phases.phase("verify") as phase:
         states = ssh.states(told)
         if bad := [f"{s.name} is {s.state}: {s.reason}" for s in states if s.state != "ready"]:
-            raise Failure(*bad)
+            raise CommandError(*bad)
         phase.say(f"{len(states)} ready")
 
 

@@ -9,17 +9,17 @@ from infra.catalog import vendors
 from infra.catalog.selection import AskError
 from infra.catalog.vendors import Evaluation, Scored
 from ops.commands.select import exchange
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
 
 def compare(rate: str | None = None, weights: str = "") -> Document:
-    """The document of `--json`. weights: `cost=40,compute=20`. Raises Failure, code 2."""
+    """The document of `--json`. weights: `cost=40,compute=20`. Raises CommandError, code 2."""
     try:
         found = vendors.evaluate(catalog.load(), exchange(rate), _weights(weights))
     except AskError as mistake:
-        raise Failure(str(mistake), code=2) from None
+        raise CommandError(str(mistake), code=2) from None
     return {"weights": dict(found[0].weights), "rate": rate, "vendors": [_told(each) for each in found]}
 
 

@@ -18,7 +18,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from infra.printable import printable
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Stack = Annotated[str, typer.Argument(metavar="STACK", help="the stack: stacks/Pulumi.STACK.yaml", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of text")]
@@ -55,12 +55,12 @@ def write_fault(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def confirmed(question: str) -> bool:
-    """A person's yes. Raises Failure where there is nobody to ask."""
+    """A person's yes. Raises CommandError where there is nobody to ask."""
     try:
         return typer.confirm(printable(question), err=True)
     except typer.Abort:
         write("", error=True)
-        raise Failure("no answer: --yes says yes beforehand", code=2) from None
+        raise CommandError("no answer: --yes says yes beforehand", code=2) from None
 
 
 def show(document: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from infra import spec
 from infra.printable import escaped, one_line
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 Document = dict[str, Any]
@@ -76,15 +76,15 @@ class _Saved(BaseModel):
 def document(project: Project, stack: str, against: str) -> Iterator[Callable[[], Document]]:
     """What is given is called for the document: a commit is planned meanwhile, in a process of its own.
 
-    against: a file, else a git ref; of a commit that does not have the stack yet, a plan of nothing. Raises Failure,
-    code 2: for what is neither a file nor a commit, for a file that holds no plan of this stack, and for a commit that
-    cannot be planned.
+    against: a file, else a git ref; of a commit that does not have the stack yet, a plan of nothing. Raises
+    CommandError, code 2: for what is neither a file nor a commit, for a file that holds no plan of this stack, and for
+    a commit that cannot be planned.
     """
     file = Path(against)
     if file.is_file():
         if not against.startswith(("/", "./", "../")) and shutil.which("git") and _commit(project.root, against):
             # Else a file of this name, added by the change under review, would be what that change is compared with.
-            raise Failure(f"--against {against}: is a commit and a file; give the file as ./{against}", code=2)
+            raise CommandError(f"--against {against}: is a commit and a file; give the file as ./{against}", code=2)
         yield lambda: _saved(file, stack)
         return
     with tempfile.TemporaryDirectory(prefix="gpufleet-plan-") as folder:
@@ -106,24 +106,26 @@ def _saved(file: Path, stack: str) -> Document:
         found = json.loads(file.read_text())
         _Saved.model_validate(found)
     except (ValueError, ValidationError):
-        raise Failure(f"{file}: is no plan; `gpufleet plan {stack} --json` prints one", code=2) from None
+        raise CommandError(f"{file}: is no plan; `gpufleet plan {stack} --json` prints one", code=2) from None
     if found["stack"] != stack:
-        raise Failure(f"{file}: is a plan of stack {found['stack']}, not of {stack}", code=2)
+        raise CommandError(f"{file}: is a plan of stack {found['stack']}, not of {stack}", code=2)
     return found
 
 
 def _unpack(root: Path, ref: str, folder: Path) -> None:
     """The project as the commit has it: its tracked files, nothing of the work tree."""
     if not (commit := _commit(root, ref)):
-        raise Failure(f"--against {ref}: neither a file nor a commit of this repository", code=2)
+        raise CommandError(f"--against {ref}: neither a file nor a commit of this repository", code=2)
     packed = _git(root, "archive", "--format=tar", commit)
     if packed.returncode:
-        raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
+        raise CommandError(f"--against {ref}: the commit does not hold this project", code=2)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         try:
             archive.extractall(folder, filter="data")
         except tarfile.FilterError as error:  # a file of the commit that would lie, or lead, outside of the folder
-            raise Failure(f"--against {ref}: the commit cannot be laid out: {one_line(str(error))}", code=2) from None
+            raise CommandError(
+                f"--against {ref}: the commit cannot be laid out: {one_line(str(error))}", code=2
+            ) from None
 
 
 def _commit(root: Path, ref: str) -> str:
@@ -146,7 +148,9 @@ def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError:
-        raise Failure("--against a commit needs git: install it, or give the file of a saved plan", code=2) from None
+        raise CommandError(
+            "--against a commit needs git: install it, or give the file of a saved plan", code=2
+        ) from None
 
 
 def _start(folder: Path, stack: str) -> subprocess.Popen[str]:
@@ -169,5 +173,5 @@ def _planned(process: subprocess.Popen[str], there: Project, project: Project, r
     except (ValueError, ValidationError):
         why = errors.strip().splitlines() or ["it prints no plan"]
         last = escaped(why[-1])
-        raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
+        raise CommandError(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
     return found

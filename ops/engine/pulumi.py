@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.engine import leftover_processes, processes
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 STEP = re.compile(r"^\s*\S+\s+(?P<type>\S+:\S+)\s+(?P<name>\S+)\s+(?P<done>created|updated|deleted|replaced)\b")
@@ -31,7 +31,7 @@ def binary(project: Project) -> Path:
         return path
     if found := shutil.which("pulumi"):
         return Path(found)
-    raise Failure("no Pulumi engine: run `make setup` in the project, or put `pulumi` on PATH")
+    raise CommandError("no Pulumi engine: run `make setup` in the project, or put `pulumi` on PATH")
 
 
 def environment(project: Project) -> dict[str, str]:
@@ -65,7 +65,7 @@ class Engine:
     stack: str
 
     def prepare(self) -> None:
-        """Makes the stack known to the engine, and free of the lock of a deployment that died. Raises Failure."""
+        """Makes the stack known to the engine, and free of the lock of a deployment that died. Raises CommandError."""
         if self.exists():
             self._unlock()
         else:
@@ -74,14 +74,15 @@ class Engine:
     def up(self, log: Path, on_done: Callable[[str, str], None]) -> None:
         """`pulumi up` of a prepared stack; `on_done(type, name)` for each resource made, changed or removed.
 
-        Raises Failure.
+        Raises CommandError.
         """
         self._deploy(["up", "--yes", "--skip-preview", "--refresh"], log, on_done)
 
     def destroy(
         self, log: Path, on_done: Callable[[str, str], None], *, refresh: bool = False, options: Sequence[str] = ()
     ) -> None:
-        """`pulumi destroy` of a prepared stack, with more options. refresh: read all of it first. Raises Failure."""
+        """`pulumi destroy` of a prepared stack, with more options. refresh: read all of it first. Raises
+        CommandError."""
         more = [*(["--refresh"] if refresh else []), *options]
         self._deploy(["destroy", "--yes", "--skip-preview", *more], log, on_done)
 
@@ -108,7 +109,7 @@ class Engine:
         if answer.returncode:
             if "no stack named" in answer.stderr:
                 return None
-            raise Failure(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
+            raise CommandError(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
         return json.loads(answer.stdout).get(name)
 
     def _deploy(self, arguments: list[str], log: Path, on_done: Callable[[str, str], None]) -> None:
@@ -124,7 +125,7 @@ class Engine:
             on_line=line,
         )
         if code:
-            raise Failure(*(diagnostics(log.read_text()) or processes.tail(log)), f"the whole log: {log}")
+            raise CommandError(*(diagnostics(log.read_text()) or processes.tail(log)), f"the whole log: {log}")
 
     def _unlock(self) -> None:
         """Removes the lock of a deployment whose process died on this computer; one that lives gets time to end.
@@ -138,7 +139,7 @@ class Engine:
             while owner and leftover_processes.alive(owner) and time.monotonic() < limit:
                 time.sleep(0.2)
             if owner and leftover_processes.alive(owner):
-                raise Failure(f"process {owner} is deploying stack {self.stack}: let it end first")
+                raise CommandError(f"process {owner} is deploying stack {self.stack}: let it end first")
             if owner is not None and lock.exists():
                 if owner:
                     leftover_processes.end_session(owner)
@@ -155,7 +156,7 @@ class Engine:
             check=False,
         )
         if check and answer.returncode:
-            raise Failure(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
         return answer
 
 

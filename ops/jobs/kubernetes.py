@@ -22,7 +22,7 @@ from infra.clouds.kubernetes.plan.tenant import JOB_LABEL
 from infra.printable import one_line
 from ops import untrusted
 from ops.clouds.kubernetes.cloud import kubectl, words_of
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.runs import Run
 from ops.jobs.workers import LAST_WORDS, Event, as_words
 from ops.untrusted import lines
@@ -50,14 +50,16 @@ class Submission:
     def clear(self, on_event: Callable[[Event], None], *, resumed: bool) -> None:
         """Takes away the job of the run's earlier start, and waits for the last of its pods, which may still save.
 
-        Raises Failure for a job that is not over, and for one of which the run knows nothing.
+        Raises CommandError for a job that is not over, and for one of which the run knows nothing.
         """
         name, space = self.run.name, self.plan.tenant.namespace
         try:
             if (job := self._found()) and not job.metadata.deletionTimestamp:
                 if not (resumed and _end(job)):
                     why = "is none of this computer's runs" if _end(job) else "is not over yet"
-                    raise Failure(f"{self.plan.tenant.form} {name} in {space} {why}: {self._by_hand} takes it away")
+                    raise CommandError(
+                        f"{self.plan.tenant.form} {name} in {space} {why}: {self._by_hand} takes it away"
+                    )
                 # In the foreground it stays until all that it has made is gone: a new one would be given that, too.
                 self._jobs.delete(name=name, namespace=space, body={"propagationPolicy": "Foreground"})
             told = False
@@ -67,10 +69,10 @@ class Submission:
                     told = True
                 time.sleep(ASK_SECONDS)
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{name}: {words_of(error)}") from None
+            raise CommandError(f"{name}: {words_of(error)}") from None
 
     def submit(self, text: str, settings: Sequence[str]) -> None:
-        """Applies the job with strict fields. Raises Failure with the server's own words."""
+        """Applies the job with strict fields. Raises CommandError with the server's own words."""
         tenant, group = self.plan.tenant, self.plan.groups[0]
         arguments = [part for setting in settings for part in ("--set", setting)]
         key = secrets.token_hex(32)
@@ -84,13 +86,13 @@ class Submission:
                     query_params=[("fieldValidation", "Strict")],
                 )
             except (ApiException, HTTPError) as error:
-                raise Failure(f"{body['kind']} {body['metadata']['name']}: {words_of(error)}") from None
+                raise CommandError(f"{body['kind']} {body['metadata']['name']}: {words_of(error)}") from None
 
     def follow(self, on_event: Callable[[Event], None]) -> Event:
         """Passes on what rank 0 tells, and why it does not begin, and returns the result.
 
         A pod that fails, or that was asked to leave and saved, is followed by the next one, as long as the cluster
-        starts one. Raises Failure when the job ends without a result.
+        starts one. Raises CommandError when the job ends without a result.
         """
         folder = self.run.folder
         with (folder / "events.jsonl").open("a") as record, (folder / "metrics.jsonl").open("a") as metrics:
@@ -126,7 +128,7 @@ class Submission:
     def stop(self) -> None:
         """Deletes the job, if it is still there; its pods get their grace, in which they save.
 
-        Raises Failure for a job that stays, and keeps its GPUs.
+        Raises CommandError for a job that stays, and keeps its GPUs.
         """
         name, space = self.run.name, self.plan.tenant.namespace
         try:
@@ -134,10 +136,11 @@ class Submission:
         except NotFoundError:
             return
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{name} goes on: {words_of(error)}", f"{self._by_hand} stops it") from None
+            raise CommandError(f"{name} goes on: {words_of(error)}", f"{self._by_hand} stops it") from None
 
     def _reporter(self, ended: Container[str], words: Collection[str], on_event: Callable[[Event], None]) -> str:
-        """The newest pod of rank 0 that has begun; while there is none, tells why. Raises Failure when none comes."""
+        """The newest pod of rank 0 that has begun; while there is none, tells why. Raises CommandError when none
+        comes."""
         selector, told = f"{JOB_LABEL}={self.run.name},batch.kubernetes.io/job-completion-index=0", ""
         while True:
             try:
@@ -150,7 +153,7 @@ class Submission:
                 self._going_on(words)
                 reason = _held_up(new) or self._warning() or "no pod of rank 0 yet"
             except ApiException as error:
-                raise Failure(f"{self.run.name}: {words_of(error)}") from None
+                raise CommandError(f"{self.run.name}: {words_of(error)}") from None
             except HTTPError as error:
                 reason = f"the API server does not answer: {words_of(error)}"
             if reason != told:
@@ -159,11 +162,11 @@ class Submission:
             time.sleep(ASK_SECONDS)
 
     def _going_on(self, words: Collection[str]) -> None:
-        """Raises Failure, with the last words of rank 0, when the job is over or gone."""
+        """Raises CommandError, with the last words of rank 0, when the job is over or gone."""
         job = self._jobs.get(name=self.run.name, namespace=self.plan.tenant.namespace)
         if end := _end(job):
             said = end.message or end.reason or end.type
-            raise Failure(f"{self.run.name} ended without a result: {one_line(said)}", *list(words)[-3:])
+            raise CommandError(f"{self.run.name} ended without a result: {one_line(said)}", *list(words)[-3:])
 
     def _warning(self) -> str:
         """The cluster's newest complaint about the job, its set or its pods; empty where there is none to be seen."""
@@ -196,7 +199,7 @@ class Submission:
         try:
             return dynamic.DynamicClient(self.api).resources.get(api_version=version, kind=kind)
         except ResourceNotFoundError:
-            raise Failure(f"the cluster knows no {kind}: `gpufleet up {self.plan.stack}` first") from None
+            raise CommandError(f"the cluster knows no {kind}: `gpufleet up {self.plan.stack}` first") from None
 
     def _found(self) -> Any | None:
         """The run's job, as long as it is there."""
@@ -233,7 +236,7 @@ class Submission:
             found: Any = self._core.read_namespaced_pod(pod, self.plan.tenant.namespace)
         except ApiException as error:
             if error.status != 404:
-                raise Failure(words_of(error)) from None
+                raise CommandError(words_of(error)) from None
             return True
         except HTTPError:
             return False

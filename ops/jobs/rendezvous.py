@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 
 from infra.handover import Handover, Node
 from ops import untrusted
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import ssh
-from ops.untrusted import LINE_BYTES, Place, Unreadable
+from ops.untrusted import LINE_BYTES, Place, UnreadableError
 
 HERE = "control"  # the handover's word for this computer
 
@@ -23,7 +23,7 @@ def store(told: Handover, members: int, key: str) -> Iterator[str]:
     """Serves it where the handover says, for those who have the key, and yields HOST:PORT; empty for a job of one node,
     which needs none.
 
-    Behind SSH its standard input is its lease: with the connection, or with us, it ends. Raises Failure.
+    Behind SSH its standard input is its lease: with the connection, or with us, it ends. Raises CommandError.
     """
     if members == 1 and told.store.host != HERE:
         yield ""
@@ -41,11 +41,15 @@ def store(told: Handover, members: int, key: str) -> Iterator[str]:
         send_key(process, key)
         first = process.stdout.readline(LINE_BYTES)
         if not first:
-            raise Failure(f"the rendezvous store does not start on {told.store.address}: its own message stands above")
+            raise CommandError(
+                f"the rendezvous store does not start on {told.store.address}: its own message stands above"
+            )
         try:
             at = untrusted.parsed(Place, first)
-        except Unreadable as fault:
-            raise Failure(f"the rendezvous store on {told.store.address} does not say where it is: {fault}") from None
+        except UnreadableError as fault:
+            raise CommandError(
+                f"the rendezvous store on {told.store.address} does not say where it is: {fault}"
+            ) from None
         yield f"{at.address}:{at.port}"
     finally:
         process.stdin.close()  # its lease: it ends by itself
@@ -61,16 +65,18 @@ def send_key(process: subprocess.Popen[bytes] | subprocess.Popen[str], key: str)
 
 
 def _command(told: Handover) -> list[str]:
-    """Raises Failure where nobody can run it."""
+    """Raises CommandError where nobody can run it."""
     asked = ["-m", "training", "store", "--bind", told.store.address, "--port", str(told.store.port)]
     asked += ["--store-key", "-"]
     if told.store.host == HERE:
         return [sys.executable, *asked]
     if not told.store.host:
-        raise Failure(f"the nodes of {told.stack} do not reach each other: jobs need a group with `fabric: required`")
+        raise CommandError(
+            f"the nodes of {told.stack} do not reach each other: jobs need a group with `fabric: required`"
+        )
     keeper = next((node for node in told.nodes if node.group == told.store.host), None)
     if keeper is None:
-        raise Failure(f"no node of {told.store.host} is up, which keeps the rendezvous store of {told.stack}")
+        raise CommandError(f"no node of {told.store.host} is up, which keeps the rendezvous store of {told.stack}")
     return ssh.ssh(told, keeper, python(told, keeper, asked))
 
 

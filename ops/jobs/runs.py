@@ -12,7 +12,7 @@ from typing import Any
 
 from ops import untrusted
 from ops.project import Project
-from ops.untrusted import Result, Unreadable
+from ops.untrusted import Result, UnreadableError
 from training import atomic
 
 
@@ -72,7 +72,7 @@ class Run:
         """None before there is one, and for one that cannot be read: such a run is not finished."""
         try:
             return untrusted.parsed(Result, self.result.read_bytes())
-        except (FileNotFoundError, Unreadable):
+        except (FileNotFoundError, UnreadableError):
             return None
 
     def _last_step(self) -> dict[str, Any]:

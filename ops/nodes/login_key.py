@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ops.errors import Failure
+from ops.errors import CommandError
 
 
 def ensure_key(key_file: Path, public_key: str | None) -> None:
     """Keeps the key that is there. Else the stack file's own is looked for among a person's keys, or a pair is made.
 
-    Raises Failure when the stack file names a public key whose private half is not on this computer.
+    Raises CommandError when the stack file names a public key whose private half is not on this computer.
     """
     if key_file.exists():
         return
@@ -25,7 +25,7 @@ def ensure_key(key_file: Path, public_key: str | None) -> None:
         key_file.symlink_to(own)
         Path(f"{key_file}.pub").symlink_to(f"{own}.pub")  # EC2 Instance Connect is given this half
     else:
-        raise Failure(
+        raise CommandError(
             f"cluster.access.public_key: its private half is not on this computer: link it to {key_file}, "
             "or let the nodes configure themselves with --no-wait"
         )

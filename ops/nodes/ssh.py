@@ -13,7 +13,7 @@ from infra.handover import Handover, Node
 from infra.printable import one_line
 from ops import untrusted
 from ops.engine import processes
-from ops.untrusted import REPORT_BYTES, Report, Unreadable
+from ops.untrusted import REPORT_BYTES, Report, UnreadableError
 
 AS_JOB = "/usr/local/lib/gpufleet/as-job"  # of the role job_login: root starts a program as the login of jobs
 LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
@@ -149,6 +149,6 @@ def state(handover: Handover, node: Node) -> NodeState:
         return told("unreachable", last_line(answer.stderr) or "ssh failed")
     try:
         report = untrusted.parsed(Report, answer.stdout)
-    except Unreadable as fault:
+    except UnreadableError as fault:
         return told("not ready", f"sends an unreadable report: {fault}; run gpu_node.yml on it, or end it")
     return told("ready") if report.ready else told("not ready", "; ".join(report.faults))

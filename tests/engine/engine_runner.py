@@ -19,7 +19,7 @@ import yaml
 
 from infra.clouds.local import site
 from ops.engine import pulumi as engine
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ class EngineRunner:
         """With the project's program in an empty folder; nothing of the caller's own Pulumi gets through."""
         try:
             found = engine.binary(Project(REPOSITORY))
-        except Failure as missing:
+        except CommandError as missing:
             pytest.skip(str(missing))
         (root / "stacks").mkdir()
         (root / ".gpufleet").mkdir()

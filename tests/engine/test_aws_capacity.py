@@ -16,7 +16,7 @@ from infra.clouds.aws.plan.model import AwsPlan
 from infra.handover import Access, Environment, Handover, Store
 from ops.clouds.aws import capacity, discovery
 from ops.clouds.aws.account import Account
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes.ssh import LOST
 
 
@@ -93,7 +93,7 @@ def test_a_member_that_ended_of_a_gang_bought_at_once_is_told_as_lost_and_the_ga
 
 @pytest.mark.parametrize("group", ["head", "nobody"])
 def test_only_a_gang_bought_at_once_can_be_renewed(account: Account, group: str) -> None:
-    with pytest.raises(Failure, match=f"--renew {group}: is no group that is bought at once, .* has trainer"):
+    with pytest.raises(CommandError, match=f"--renew {group}: is no group that is bought at once, .* has trainer"):
         capacity.renew(account, decided("a100-prod"), group)
 
 

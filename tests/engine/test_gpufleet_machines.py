@@ -23,7 +23,7 @@ from infra.clouds.machines.plan import MachinesPlan
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds.machines import cloud as machines
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))
@@ -200,7 +200,9 @@ def test_a_host_that_stays_silent_is_named_with_the_remedy(hall: Hall) -> None:
     os.kill(int((hall.hosts[0].service / "pid").read_text()), signal.SIGTERM)
     until(lambda: process.is_free(hall.hosts[0].address, PORT))
 
-    with pytest.raises(Failure, match=r"^host-1 does not answer on .*: switch it on, or tell `power.wake` how to$"):
+    with pytest.raises(
+        CommandError, match=r"^host-1 does not answer on .*: switch it on, or tell `power.wake` how to$"
+    ):
         hall.cloud().delivered()
 
 

@@ -25,7 +25,7 @@ from infra.graph import render
 from ops.clouds import base
 from ops.commands import status
 from ops.console.phases import Phase
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.kubernetes import KINDS
 from ops.jobs.runs import Run
 from ops.project import Project
@@ -236,7 +236,7 @@ def test_a_planted_mistake_is_refused_in_a_line_that_names_it(
 
 
 def test_a_refused_job_is_one_line_of_the_servers_own(life: Life) -> None:
-    with pytest.raises(Failure, match=r'^ConfigMap late-1: namespaces "nowhere" not found$'):
+    with pytest.raises(CommandError, match=r'^ConfigMap late-1: namespaces "nowhere" not found$'):
         life.submission(namespace="nowhere").submit("steps = 1\n", [])
 
 
@@ -245,7 +245,7 @@ def test_a_job_that_is_not_over_is_left_alone(life: Life) -> None:
     submission.submit("steps = 1\n", [])
 
     with pytest.raises(
-        Failure, match=r"^job late-1 in research is not over yet: `kubectl .* delete job late-1` takes it"
+        CommandError, match=r"^job late-1 in research is not over yet: `kubectl .* delete job late-1` takes it"
     ):
         submission.clear(lambda _: None, resumed=True)
 
@@ -257,7 +257,7 @@ def test_a_job_that_is_not_over_is_left_alone(life: Life) -> None:
 def test_a_job_of_another_computer_is_left_alone(life: Life) -> None:
     submission = replace(life.submission(), run=Run(Path("smoke-1")))
 
-    with pytest.raises(Failure, match=r"^job smoke-1 in research is none of this computer's runs: "):
+    with pytest.raises(CommandError, match=r"^job smoke-1 in research is none of this computer's runs: "):
         submission.clear(lambda _: None, resumed=False)
 
 
@@ -281,7 +281,7 @@ def test_a_job_whose_pods_are_refused_says_why(life: Life) -> None:
 
 
 def test_a_job_that_is_taken_away_ends_the_waiting(life: Life) -> None:
-    with pytest.raises(Failure, match=r'^late-1: jobs.batch "late-1" not found$'):
+    with pytest.raises(CommandError, match=r'^late-1: jobs.batch "late-1" not found$'):
         life.submission().follow(lambda _: None)
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.site import locked
 
 PACKAGES = (

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from infra.clouds.local import base, processes, site, sweep, tree, wire
-from infra.clouds.local.failure import LocalError, run
+from infra.clouds.local.errors import LocalError, run
 from infra.clouds.local.process import LIMITS, answers, sshd_options, wait_for_server
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
 

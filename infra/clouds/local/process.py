@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from infra.clouds.local import processes, site, sweep
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.site import NodeSpec
 
 SSHD = Path("/usr/sbin/sshd")  # it refuses to start by a relative name

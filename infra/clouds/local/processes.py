@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 
 STOP_SECONDS = 5.0
 

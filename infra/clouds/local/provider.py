@@ -21,7 +21,7 @@ from typing import Any
 from pulumi import dynamic
 
 from infra.clouds.local import machine, process, site, sweep, wire
-from infra.clouds.local.failure import LocalError, told
+from infra.clouds.local.errors import LocalError, one_line_errors
 from infra.clouds.local.site import NodeSpec
 
 SITE_REPLACES = ("path", "isolation", "network")
@@ -130,7 +130,7 @@ def _difference(
 def _one_line(what: str) -> Iterator[None]:
     """An error that a person can do something about is shown without the way it took through the code."""
     try:
-        with told(what):
+        with one_line_errors(what):
             yield
     except LocalError:
         sys.tracebacklimit = 0

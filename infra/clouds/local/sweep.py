@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.clouds.local import processes
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.processes import Process
 from infra.clouds.local.site import kernel_name, locked, publish, tag
 

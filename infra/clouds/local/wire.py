@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from infra.clouds.local import site
-from infra.clouds.local.failure import run
+from infra.clouds.local.errors import run
 from infra.clouds.local.site import NodeSpec
 
 NAMESPACES = Path("/run/netns")

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from ops.errors import Failure
+from ops.errors import CommandError
 
 # Endpoints and versions: api.aliyun.com/product, "Endpoints" of each product.
 APIS = {
@@ -100,7 +100,7 @@ class Account:
 
 @contextmanager
 def answers(account: Account) -> Iterator[None]:
-    """Whatever Alibaba Cloud refuses becomes one line with a way on. Raises Failure."""
+    """Whatever Alibaba Cloud refuses becomes one line with a way on. Raises CommandError."""
     from alibabacloud_credentials.exceptions import CredentialException
     from Tea.exceptions import TeaException, UnretryableException
 
@@ -108,9 +108,9 @@ def answers(account: Account) -> Iterator[None]:
         yield
     except CredentialException as error:
         way = "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or `aliyun configure`"
-        raise Failure(f"no credentials of Alibaba Cloud: {way} ({_line(error)})") from None
+        raise CommandError(f"no credentials of Alibaba Cloud: {way} ({_line(error)})") from None
     except (TeaException, UnretryableException) as error:
-        raise Failure(f"Alibaba Cloud refuses or does not answer in {account.region}: {_line(error)}") from None
+        raise CommandError(f"Alibaba Cloud refuses or does not answer in {account.region}: {_line(error)}") from None
 
 
 def _line(error: Exception) -> str:

@@ -25,7 +25,7 @@ from ops.console.phases import Phase
 from ops.engine import orphans, state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row, State
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import host_keys, login_key
 from ops.nodes.ssh import NodeState
 
@@ -48,7 +48,7 @@ class Cloud(base.Cloud):
         if self.plan.ack is not None:
             return
         if self.plan.access.head is None or self.plan.access.key_pair is None:
-            raise Failure(
+            raise CommandError(
                 "cluster.access: no machine can be reached from here: name `ssh_from`, a key and a group `head`, "
                 "or let the nodes configure themselves with --no-wait"
             )
@@ -79,7 +79,9 @@ class Cloud(base.Cloud):
         return Discovered(now.told, (*now.others, *lacking))
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2)
+        raise CommandError(
+            f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2
+        )
 
     def strays(self, state: State) -> list[str]:
         return [str(each) for each in self._strays(state)]

@@ -13,7 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.printable import one_line
-from ops.errors import Failure
+from ops.errors import CommandError
 
 RETRIES = Config(retries={"mode": "standard", "max_attempts": 8})  # throttling is no reason to give up
 GLOBAL_REGION = "us-east-1"  # where services without regions, IAM above all, answer
@@ -44,14 +44,14 @@ class Account:
 
 @contextmanager
 def answers(account: Account) -> Iterator[None]:
-    """Whatever AWS refuses becomes one line with a way on. Raises Failure."""
+    """Whatever AWS refuses becomes one line with a way on. Raises CommandError."""
     try:
         yield
     except ClientError as error:
         said, call = error.response["Error"], error.operation_name
         why = one_line(said.get("Message") or said["Code"])
-        raise Failure(f"AWS refuses {call} in {account.region}: {why}") from None
+        raise CommandError(f"AWS refuses {call} in {account.region}: {why}") from None
     except BotoCoreError as error:
-        raise Failure(
+        raise CommandError(
             f"AWS does not answer in {account.region}: {one_line(str(error))}; check with `aws sts get-caller-identity`"
         ) from None

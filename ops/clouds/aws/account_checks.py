@@ -40,7 +40,8 @@ QUOTAS = {
 
 
 def findings(account: Account, plan: AwsPlan) -> tuple[Finding, ...]:
-    """What AWS says against the plan: errors would fail, warnings may. Raises Failure where AWS does not answer."""
+    """What AWS says against the plan: errors would fail, warnings may. Raises CommandError where AWS does not
+    answer."""
     with answers(account):
         return tuple(
             chain(

@@ -15,13 +15,13 @@ from infra.clouds.aws.plan.capacity import Gang, Spot
 from infra.clouds.aws.plan.model import AwsGroupPlan, AwsPlan
 from ops.clouds.aws.account import Account
 from ops.clouds.aws.tagged_resources import Instance, instances, things
-from ops.errors import Failure
+from ops.errors import CommandError
 
 
 def delivered(account: Account, plan: AwsPlan) -> None:
     """Withdraws each gang that was asked for at once and not given whole, so that the next `up` asks anew.
 
-    Raises Failure when there is one. A member that ended later is no reason: the others may be at work.
+    Raises CommandError when there is one. A member that ended later is no reason: the others may be at work.
     """
     said = []
     for group in plan.groups:
@@ -34,13 +34,13 @@ def delivered(account: Account, plan: AwsPlan) -> None:
     if said:
         again = f"`gpufleet up {plan.stack}` asks again; another zone, type or market in the stack file may have them"
         rest = f"nothing of it is left; what else the stack has costs on until `gpufleet down {plan.stack}`"
-        raise Failure(*said, f"the request is withdrawn: {again}", rest)
+        raise CommandError(*said, f"the request is withdrawn: {again}", rest)
 
 
 def renew(account: Account, plan: AwsPlan, name: str) -> str:
     """Ends what is left of a gang that AWS does not refill, so that it is asked for anew, whole; says what ended.
 
-    Raises Failure for a group that is none.
+    Raises CommandError for a group that is none.
     """
     group = renewable(plan, name)
     left = [each for each in instances(account, plan.tags) if _of(group, each)]
@@ -50,11 +50,13 @@ def renew(account: Account, plan: AwsPlan, name: str) -> str:
 
 
 def renewable(plan: AwsPlan, name: str) -> AwsGroupPlan:
-    """The gang of this name that AWS does not refill. Raises Failure when there is none."""
+    """The gang of this name that AWS does not refill. Raises CommandError when there is none."""
     gangs = {group.name: group for group in plan.groups if refills_never(group)}
     if name not in gangs:
         has = ", ".join(gangs) or "none"
-        raise Failure(f"--renew {name}: is no group that is bought at once, of which {plan.stack} has {has}", code=2)
+        raise CommandError(
+            f"--renew {name}: is no group that is bought at once, of which {plan.stack} has {has}", code=2
+        )
     return gangs[name]
 
 

@@ -33,7 +33,7 @@ LINUX_ON_DEMAND = {  # one product a type: Linux without more, on shared machine
 def ask(account: Account, tables: Catalog, say: Callable[[str], object]) -> Answers:
     """All that the tables hold of a region: types with NVIDIA GPUs, and the other types that they have already.
 
-    say: told what is being asked. Raises Failure.
+    say: told what is being asked. Raises CommandError.
     """
     now, known = datetime.now(UTC), {kind.name for kind in tables.types}
     with answers(account):

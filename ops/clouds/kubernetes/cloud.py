@@ -20,7 +20,7 @@ from ops.clouds import base
 from ops.clouds.base import Discovered
 from ops.engine import state_repair
 from ops.engine.state_repair import State
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes.ssh import NodeState
 
 ANSWER_SECONDS = 10.0
@@ -40,7 +40,7 @@ class Cloud(base.Cloud):
         try:
             spaces: list[Any] = api.list_namespace(label_selector=CHARTS_LABEL, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
+            raise CommandError(f"{self.plan.access.context}: {words_of(error)}") from None
         owner = next((name for space in spaces if (name := space.metadata.name) != tenant.namespace), None)
         if owner is None:
             return ()
@@ -53,7 +53,7 @@ class Cloud(base.Cloud):
         return Discovered(told, tuple(state for group in self.plan.groups for state in _states(api, group)))
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
+        raise CommandError(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
 
     def strays(self, state: State) -> list[str]:
         """The tenant's namespace, when the state does not know it; one that is on its way out is none.
@@ -67,18 +67,18 @@ class Cloud(base.Cloud):
         try:
             found: list[Any] = api.list_namespace(label_selector=mine, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
+            raise CommandError(f"{self.plan.access.context}: {words_of(error)}") from None
         remedy = f"`{kubectl(self.plan)} delete namespace {space}` takes it away with all that is in it"
         return [f"namespace {space}: {remedy}" for each in found if not each.metadata.deletion_timestamp]
 
 
 def connected(plan: KubernetesPlan) -> client.ApiClient:
-    """Raises Failure for a kubeconfig or context that is not there."""
+    """Raises CommandError for a kubeconfig or context that is not there."""
     access = plan.access
     try:
         return config.new_client_from_config(str(Path(access.kubeconfig).expanduser()), access.context)
     except (config.ConfigException, OSError) as error:
-        raise Failure(f"{access.kubeconfig}: {error}") from None
+        raise CommandError(f"{access.kubeconfig}: {error}") from None
 
 
 def kubectl(plan: KubernetesPlan) -> str:

@@ -14,7 +14,7 @@ from ops.clouds import base
 from ops.clouds.base import Discovered
 from ops.console.phases import Phase
 from ops.engine.state_repair import State
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes.ssh import CONNECT_SECONDS
 
 BOOT_SECONDS, BOOT_ASK_SECONDS = 900.0, 5.0  # firmware of an eight-GPU server trains memory for minutes
@@ -35,7 +35,7 @@ class Cloud(base.Cloud):
         return Discovered(told, ())
 
     def delivered(self) -> None:
-        """Wakes hosts that do not answer, where the stack says how. Raises Failure for those that stay silent."""
+        """Wakes hosts that do not answer, where the stack says how. Raises CommandError for those that stay silent."""
         if (silent := self._silent()) and self.plan.power.wake:
             for host in silent:
                 _command(self.plan.power.wake, host)
@@ -44,13 +44,18 @@ class Cloud(base.Cloud):
                 time.sleep(BOOT_ASK_SECONDS)
         if silent:
             remedy = "look at its console" if self.plan.power.wake else "switch it on, or tell `power.wake` how to"
-            raise Failure(*(f"{host.name} does not answer on {host.address}:{host.port}: {remedy}" for host in silent))
+            raise CommandError(
+                *(f"{host.name} does not answer on {host.address}:{host.port}: {remedy}" for host in silent)
+            )
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: hosts of one's own are not bought; `up` sets up a mended one anew", code=2)
+        raise CommandError(
+            f"--renew {group}: hosts of one's own are not bought; `up` sets up a mended one anew", code=2
+        )
 
     def clear(self, state: State, phase: Phase) -> list[str]:
-        """Puts the hosts to sleep, if the stack says how. Raises Failure for those that stay, after all were asked."""
+        """Puts the hosts to sleep, if the stack says how. Raises CommandError for those that stay, after all were
+        asked."""
         if not (sleep := self.plan.power.sleep):
             return []
         awake = []
@@ -58,10 +63,10 @@ class Cloud(base.Cloud):
             phase.say(f"switching off {host.name}")
             try:
                 _command(sleep, host)
-            except Failure as failure:
-                awake.append(str(failure))
+            except CommandError as error:
+                awake.append(str(error))
         if awake:
-            raise Failure(*awake, f"`gpufleet down {self.plan.stack}` asks all of them again")
+            raise CommandError(*awake, f"`gpufleet down {self.plan.stack}` asks all of them again")
         return []
 
     def _silent(self) -> list[MachinePlan]:
@@ -79,19 +84,19 @@ def _answers(host: MachinePlan) -> bool:
 
 
 def _command(words: Sequence[str], host: MachinePlan) -> None:
-    """Runs a command for one host's BMC, without a shell. Raises Failure when it fails."""
+    """Runs a command for one host's BMC, without a shell. Raises CommandError when it fails."""
     named = [word.replace("{bmc}", host.bmc or "").replace("{host}", host.name) for word in words]
     try:
         answer = subprocess.run(
             named, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
         )
     except OSError as error:
-        raise Failure(f"power: {words[0]}: {error.strerror}") from None
+        raise CommandError(f"power: {words[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise Failure(f"power: {words[0]} for {host.name} took more than {COMMAND_SECONDS:.0f} s") from None
+        raise CommandError(f"power: {words[0]} for {host.name} took more than {COMMAND_SECONDS:.0f} s") from None
     if answer.returncode:
         said = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
-        raise Failure(f"power: {words[0]} for {host.name}: {said[-1]}")
+        raise CommandError(f"power: {words[0]} for {host.name}: {said[-1]}")
 
 
 def _known_as(address: str, port: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from infra.handover import Access, Environment, Group, Handover, Node, Store
 from ops.commands import train
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous
 from ops.jobs.runs import Run
 from ops.nodes import ssh
@@ -61,7 +61,7 @@ def test_a_node_that_is_only_a_process_starts_it_as_itself() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_machine_of_an_earlier_version_is_told_with_the_way_on(run: Run) -> None:
-    with pytest.raises(Failure, match=r"^n-1 has no login for jobs yet: `gpufleet up x` makes it$"):
+    with pytest.raises(CommandError, match=r"^n-1 has no login for jobs yet: `gpufleet up x` makes it$"):
         train._ship(*cluster("/"), run, "steps = 1")
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_the_login_of_jobs_cannot_write_is_refused_before_the_job_sta
     (tmp_path / "var/lib/gpufleet").mkdir(parents=True)
     (tmp_path / "var/lib/gpufleet/runs").write_text("no folder")
 
-    with pytest.raises(Failure, match=r"^n-1: the login of jobs cannot write: .*: give it that folder"):
+    with pytest.raises(CommandError, match=r"^n-1: the login of jobs cannot write: .*: give it that folder"):
         train._ship(*cluster(str(tmp_path)), run, "steps = 1")
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_file_is_not_fetched_and_not_waited_for(run: Run, tmp_path: P
     elif planted == "folder":
         file.mkdir()
 
-    with pytest.raises(Failure, match=f"^cannot fetch {file} from n-1: it is no file$"):
+    with pytest.raises(CommandError, match=f"^cannot fetch {file} from n-1: it is no file$"):
         train._fetch(*cluster(str(tmp_path)), run)
 
 

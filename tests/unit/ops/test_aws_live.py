@@ -18,7 +18,7 @@ from infra.plan.model import Finding
 from infra.spec import load
 from ops.clouds.aws import account_checks
 from ops.clouds.aws.account import GLOBAL_REGION, Account
-from ops.errors import Failure
+from ops.errors import CommandError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 REGION, ZONE = "us-east-1", "us-east-1d"
@@ -264,7 +264,7 @@ def test_a_refusal_of_aws_is_one_line(planned: Callable[..., AwsPlan]) -> None:
     account, plan = Account(REGION), planned()
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation", "You are not authorized")
-        with pytest.raises(Failure) as failure:
+        with pytest.raises(CommandError) as failure:
             account_checks.findings(account, plan)
 
     assert str(failure.value) == "AWS refuses DescribeAvailabilityZones in us-east-1: You are not authorized"

@@ -14,7 +14,7 @@ from moto import mock_aws
 from ops.clouds.aws.account import Account, answers
 from ops.clouds.aws.tagged_resources import Instance, instances, things
 from ops.engine import orphans
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import host_keys
 
 TAGS = {"gpufleet:stack": "prod"}
@@ -128,14 +128,14 @@ def test_a_node_of_a_managed_group_is_known_by_the_engines_id_of_the_group() -> 
 
 def test_without_credentials_one_line_says_how_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        pytest.raises(Failure, match=r"^AWS does not answer in eu-west-1: .*aws sts get-caller-identity"),
+        pytest.raises(CommandError, match=r"^AWS does not answer in eu-west-1: .*aws sts get-caller-identity"),
         answers(ACCOUNT),
     ):
         raise EndpointConnectionError(endpoint_url="https://ec2.eu-west-1.amazonaws.com")
 
 
 def test_what_aws_refuses_is_one_line(ec2) -> None:
-    with pytest.raises(Failure, match=r"^AWS refuses TerminateInstances in eu-west-1: "), answers(ACCOUNT):
+    with pytest.raises(CommandError, match=r"^AWS refuses TerminateInstances in eu-west-1: "), answers(ACCOUNT):
         ec2.terminate_instances(InstanceIds=["i-0123456789abcdef0"])
 
 

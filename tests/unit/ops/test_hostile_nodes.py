@@ -30,7 +30,7 @@ from ops.jobs.workers import Event, Worker
 from ops.nodes import host_keys
 from ops.nodes import ssh as nodes
 from ops.project import Project
-from ops.untrusted import Report, Result, Unreadable
+from ops.untrusted import Report, Result, UnreadableError
 from training.metrics import result
 
 PROGRAMS = Path(__file__).resolve().parents[3] / "playbooks"
@@ -298,5 +298,5 @@ def test_a_console_gives_a_key_or_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_document_is_said_to_be_so_in_one_line() -> None:
-    with pytest.raises(Unreadable, match=r"^checks\.0\.ok: [\x20-\x7e]+$"):
+    with pytest.raises(UnreadableError, match=r"^checks\.0\.ok: [\x20-\x7e]+$"):
         untrusted.parsed(Report, b'{"ready": true, "checks": [{"name": "a", "ok": "\\u001b[2J"}]}')

@@ -15,7 +15,7 @@ from infra.evaluate import decide
 from infra.handover import Node
 from infra.spec import load
 from ops import untrusted
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.kubernetes import Submission
 from ops.jobs.runs import Run
 from ops.jobs.workers import Event, Worker
@@ -48,5 +48,5 @@ def test_a_job_that_cannot_be_stopped_is_said_to_go_on(tmp_path: Path) -> None:
     nobody.retries = False
     submission = Submission(plan, Run(tmp_path / "gpt-1"), client.ApiClient(nobody))
 
-    with pytest.raises(Failure, match=r"^gpt-1 goes on: (?s:.+)`kubectl .+ delete \w+ gpt-1` stops it$"):
+    with pytest.raises(CommandError, match=r"^gpt-1 goes on: (?s:.+)`kubectl .+ delete \w+ gpt-1` stops it$"):
         submission.stop()

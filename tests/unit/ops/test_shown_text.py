@@ -20,7 +20,7 @@ from ops.clouds.aws.tagged_resources import Thing
 from ops.commands import status, sweep
 from ops.console.phases import Phases
 from ops.console.terminal import Screen, show, write, write_fault
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.progress import Progress
 from ops.nodes.ssh import NodeState
 
@@ -155,7 +155,7 @@ def test_a_tag_or_a_failure_is_lines_of_plain_text(capsys: pytest.CaptureFixture
     stray = str(Thing(Arn.parse("arn:aws:ec2:us-east-1:1:instance/i-1"), {"gpufleet:name": said, "Name": said}))
 
     write(sweep.text({"stack": "s", "removed": [], "strays": [stray]}))
-    write(str(Failure(f"node-1: {said}")), error=True)
+    write(str(CommandError(f"node-1: {said}")), error=True)
     write_fault(ValueError, ValueError(said), None)
 
     out, err = capsys.readouterr()

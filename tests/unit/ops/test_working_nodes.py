@@ -11,7 +11,7 @@ from infra.handover import Access, Environment, Group, Handover, Kubernetes, Nod
 from ops import stack as stacks
 from ops.clouds.base import Discovered
 from ops.commands.train import train, working
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous
 from ops.project import Project
 
@@ -66,13 +66,16 @@ def test_a_job_runs_on_the_group_that_is_named() -> None:
 
     assert at_work(told, "trainer") == ["node-1"]
     for group, says in ((None, "--group, one of serve, trainer"), ("trainee", "has no group trainee; it has head")):
-        with pytest.raises(Failure, match=says):
+        with pytest.raises(CommandError, match=says):
             at_work(told, group)
 
 
 @pytest.mark.parametrize(("store", "says"), [("", "do not reach each other"), ("head", "no node of head is up")])
 def test_a_store_that_nobody_can_keep_is_told(store: str, says: str) -> None:
-    with pytest.raises(Failure, match=says), rendezvous.store(cluster("a", "a", store=store, a=1), members=2, key=""):
+    with (
+        pytest.raises(CommandError, match=says),
+        rendezvous.store(cluster("a", "a", store=store, a=1), members=2, key=""),
+    ):
         pass
 
 
@@ -89,5 +92,5 @@ def test_a_cluster_of_kubernetes_runs_jobs_on_its_first_group_alone(
     told = cluster().model_copy(update={"kubernetes": Kubernetes(cluster="a100")})
     monkeypatch.setattr(stacks, "discovered", lambda *_: Discovered(told, ()))
 
-    with pytest.raises(Failure, match="--group serve: jobs run on the first group of `nodes`, trainer"):
+    with pytest.raises(CommandError, match="--group serve: jobs run on the first group of `nodes`, trainer"):
         train(Project(tmp_path), "k8s-a100", "mnist", [], print, "serve")

@@ -25,7 +25,7 @@ def run(*command: object) -> str:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def one_line_errors(what: str) -> Iterator[None]:
     """Turns an error of the operating system into a LocalError that says what was being done."""
     try:
         yield
