@@ -9,11 +9,13 @@ from infra.handover import Handover
 from infra.plan.model import Plan
 from infra.printable import one_line
 from infra.spec import SpecError, StackFile
+from ops.clock import REAL, Clock
 from ops.clouds import base
 from ops.clouds.base import Discovered
 from ops.engine.pulumi import Engine
 from ops.errors import CommandError
 from ops.project import Project
+from training import atomic
 
 MOST_LINES = 200  # of mistakes at once: a review shows them, and a file may hold tens of thousands
 
@@ -56,6 +58,15 @@ def handover(project: Project, stack: str) -> Handover:
         raise CommandError(
             f"the handover of {stack} cannot be read: {why}; `gpufleet up {stack}` writes it anew"
         ) from None
+
+
+def save(project: Project, handover: Handover, clock: Clock = REAL) -> None:
+    """Writes the handover to the file that `status` and playbooks read, and since when the stack costs money."""
+    file, since = project.handover(handover.stack), project.since(handover.stack)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write(file, handover.model_dump_json(indent=1).encode())
+    if not since.is_file():
+        atomic.write(since, str(clock.now()).encode())
 
 
 def discovered(project: Project, stack: str) -> Discovered:

@@ -146,8 +146,8 @@ class Ended(Result):
     event: Literal["result"]
 
 
-class Place(_Said):
-    """Where a rendezvous store serves."""
+class Endpoint(_Said):
+    """Where a rendezvous store listens."""
 
     address: IPvAnyAddress
     port: Annotated[int, Field(ge=1, le=65535)]

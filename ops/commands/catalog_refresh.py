@@ -5,19 +5,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load
+import typer
+
+from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load, table
 from infra.catalog.merge import Answers, Change, merge, together
-from infra.catalog.table import TABLES, write
+from infra.catalog.table import TABLES
 from ops.clouds.aws import catalog_source
 from ops.clouds.aws.account import Account
 from ops.console.phases import Phases
+from ops.console.terminal import Json, Screen, Yes, confirmed, show, write
 from ops.errors import CommandError
 
 Document = dict[str, Any]
 
 WORDS = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept, though AWS's answer has it not"}
+
+
+def command(
+    region: Annotated[
+        list[str] | None, typer.Option(help="query this region; can be repeated; default: all that have prices")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would change, write nothing")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Rewrite the tables from AWS's APIs: types, offerings, prices, spot. Shows the changes, and asks."""
+
+    def agreed(document: dict[str, Any]) -> bool:
+        write(text(document), error=as_json)
+        return not dry_run and (yes or confirmed("write the tables?"))
+
+    document = refresh(region or (), Phases(Screen(), quiet=as_json), agreed)
+    show(document, as_json, lambda _: "written" if document["written"] else "nothing was written")
 
 
 def refresh(
@@ -53,10 +74,10 @@ def refresh(
 
 def save(tables: Catalog, folder: Path) -> None:
     """Types first: what the other tables name is there whenever they are read."""
-    write(folder / "types.csv", tables.types, InstanceType)
-    write(folder / "prices.csv", tables.prices, Price)
-    write(folder / "offerings.csv", tables.offerings, Offering)
-    write(folder / "spot.csv", tables.spot, SpotPrice)
+    table.write(folder / "types.csv", tables.types, InstanceType)
+    table.write(folder / "prices.csv", tables.prices, Price)
+    table.write(folder / "offerings.csv", tables.offerings, Offering)
+    table.write(folder / "spot.csv", tables.spot, SpotPrice)
     load.cache_clear()
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from infra.clouds.alicloud.plan.model import AlicloudPlan
 from infra.handover import Copied, Handover
-from ops import stack as cluster
+from ops import stack as stacks
 from ops.console.phases import Phases
+from ops.console.terminal import Json, Screen, Stack, write_json
 from ops.engine import processes
 from ops.errors import CommandError
 from ops.project import Project
@@ -34,15 +35,22 @@ AWS_AUTHORITIES = "AWS_CA_BUNDLE"  # rclone of Debian 12 cannot begin with it, a
 OPTIONS = ["--checksum", "--immutable", "--transfers", "16"]
 
 
+def command(stack: Stack, as_json: Json = False) -> None:
+    """Copy other stacks' buckets into this one's (`copies`), with rclone and your own credentials."""
+    document = copy(Project.find(), stack, Phases(Screen(), quiet=as_json))
+    if as_json:
+        write_json(document)
+
+
 def copy(project: Project, stack: str, phases: Phases) -> Document:
     """The document of `--json`. Raises CommandError: when there is nothing to copy, nothing to copy with, or it
     fails."""
-    told = cluster.handover(project, stack)
+    told = stacks.handover(project, stack)
     if not told.copies:
         raise CommandError(f"cluster.copies: is empty, so {stack} copies nothing")
     if shutil.which("rclone") is None:
         raise CommandError("rclone is not on PATH: https://rclone.org/install tells how to get it")
-    decided = cluster.decide(cluster.read(project, stack))
+    decided = stacks.decide(stacks.read(project, stack))
     assert isinstance(decided, AlicloudPlan)  # no other has copies
     for each in decided.copies:
         phases.note(f"price       {each.summary}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra.handover import Handover
-from ops import stack as cluster
+from ops import stack as stacks
 from ops import untrusted
-from ops.commands.up import playbook_environment
 from ops.console.phases import Phases
+from ops.console.terminal import Json, Screen, Stack, show
 from ops.engine import processes
 from ops.errors import CommandError
+from ops.nodes import playbooks
 from ops.project import Project
 from ops.untrusted import REPORT_BYTES, Check, Report, UnreadableError
 
@@ -22,17 +25,32 @@ ALL_REDUCE = ("-e", '{"all_reduce_wanted": true}')
 NODES_FAILED = {0, 2, 4}  # ansible-playbook: all is well, a task failed on a node, a node was unreachable
 
 
+def command(
+    stack: Stack,
+    all_reduce: Annotated[
+        bool, typer.Option("--all-reduce", help="run an all-reduce on idle nodes and check the fabric's byte counters")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run every node's readiness checks again; list what failed and what to do about it. Jobs keep running."""
+    document = doctor(Project.find(), stack, Phases(Screen(), quiet=as_json), all_reduce=all_reduce)
+    show(document, as_json, text)
+    if not all(node["ready"] for node in document["nodes"]):
+        raise typer.Exit(1)
+
+
 def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = False) -> Document:
     """The document of `--json`. Raises CommandError when the stack is not up, or the checks could not be asked for.
 
     all_reduce: let all idle nodes sum numbers together, too, and count the bytes on the fabric.
     """
-    told = cluster.discovered(project, stack).told
+    told = stacks.discovered(project, stack).told
     asked = [*VERIFY, *(ALL_REDUCE if all_reduce else ())]
     phases.command(" ".join(asked))
     with phases.phase("verify") as phase:
         log = project.log(stack, "doctor")
-        environment = playbook_environment(project, told)
+        stacks.save(project, told)
+        environment = playbooks.environment(project, told)
         code = processes.run(asked, env=environment, cwd=project.root, log=log, on_line=lambda _: None)
         if code not in NODES_FAILED:
             raise CommandError(*processes.tail(log), f"the whole log: {log}")

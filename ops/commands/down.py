@@ -5,16 +5,30 @@ from __future__ import annotations
 import shutil
 
 from infra.evaluate import decide
-from ops import stack as cluster
+from ops import stack as stacks
 from ops.clouds import base
 from ops.commands import plan
 from ops.commands.up import recover
 from ops.console.phases import Phases
+from ops.console.terminal import Json, Screen, Stack, Yes, confirmed, write, write_json
 from ops.engine import state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import EMPTY
 from ops.errors import CommandError
 from ops.project import Project
+
+
+def command(stack: Stack, yes: Yes = False, as_json: Json = False) -> None:
+    """Delete a stack and verify that nothing of it is left. Shows what it stops costing, and asks."""
+    project = Project.find()
+    if not yes and not confirmed(f"take down stack {stack}, with the disks of its nodes{saving(project, stack)}?"):
+        raise CommandError("nothing was taken down")
+    phases = Phases(Screen(), quiet=as_json)
+    existed = down(project, stack, phases)
+    if as_json:
+        write_json({"stack": stack, "found": existed, "phases": phases.as_json()})
+    elif not existed:
+        write(f"stack {stack} is not up: nothing to take down")
 
 
 def down(project: Project, stack: str, phases: Phases) -> bool:
@@ -23,7 +37,7 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
     What a killed deployment left is told to the engine first, so that it goes in the right order too. The handover goes
     last: as long as it is there, a `down` that ended after the engine's part is gone on with.
     """
-    decided = decide(cluster.read(project, stack))
+    decided = decide(stacks.read(project, stack))
     cloud, engine = base.of(project, decided), Engine(project, stack)
     if not engine.exists() and not project.handover(stack).exists() and not cloud.strays(EMPTY):
         return False
@@ -49,7 +63,7 @@ def down(project: Project, stack: str, phases: Phases) -> bool:
 
 def saving(project: Project, stack: str) -> str:
     """What ends with the stack, as the end of a question; empty for one that costs nothing."""
-    cost = decide(cluster.read(project, stack)).cost
+    cost = decide(stacks.read(project, stack)).cost
     return f", which ends {cost.hourly:.2f} {cost.currency}/h" if cost.hourly else ""
 
 

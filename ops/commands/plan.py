@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra.evaluate import Evaluation, decide, described
 from infra.gc_pause import uncollected
@@ -13,7 +15,8 @@ from infra.plan.model import HOURS_PER_MONTH, Cost, Plan
 from infra.printable import escaped
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
-from ops import stack as cluster
+from ops import stack as stacks
+from ops.console.terminal import Json, Stack, show
 from ops.errors import CommandError
 from ops.project import Project
 
@@ -37,6 +40,26 @@ class Planned:
         return any(finding["level"] == "error" for finding in self.document["findings"])
 
 
+def command(
+    stack: Stack,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="REF|FILE", help="show what differs from a git commit, or from a saved --json plan"),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="draw the topology, with prices", dir_okay=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a stack would create and cost; creates nothing, needs no credentials."""
+    planned = plan(Project.find(), stack, against)
+    if picture is not None:
+        draw(planned, picture)
+    show(planned.document, as_json, lambda _: text(planned))
+    if planned.refused:
+        raise typer.Exit(1)
+
+
 def plan(project: Project, stack: str, against: str | None = None) -> Planned:
     """against: a git ref, or the file of a saved `--json` plan.
 
@@ -48,7 +71,7 @@ def plan(project: Project, stack: str, against: str | None = None) -> Planned:
 
 
 def _plan(project: Project, stack: str, against: str | None) -> Planned:
-    file = cluster.read(project, stack)
+    file = stacks.read(project, stack)
     decided = decide(file)
     from infra import graph  # pulls in the engine's SDK: only once the file is known to be sound
 
@@ -64,12 +87,12 @@ def _plan(project: Project, stack: str, against: str | None) -> Planned:
     return Planned(file, decided, {**document, "against": against, "difference": difference})
 
 
-def picture(planned: Planned, file: Path) -> None:
+def draw(planned: Planned, file: Path) -> None:
     """Writes the topology as SVG. Raises CommandError for a file that cannot be written."""
-    from infra.graph.picture import draw
+    from infra.graph import picture
 
     try:
-        file.write_text(draw(planned.decided))
+        file.write_text(picture.draw(planned.decided))
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from None
 

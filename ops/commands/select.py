@@ -7,16 +7,48 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import FabricNeed, Precision, UnknownRegion, selection
 from infra.catalog.selection import Ask, AskError, Choice, Exchange, Offer
+from ops.console.terminal import Json, Rate, show
 from ops.errors import CommandError
 
 Document = dict[str, Any]
 SHOWN = 12  # rows that a person reads; --json has them all
 DEPLOYED = ("aws", "alicloud")  # the clouds that `up` knows; the tables know more
+
+
+def command(
+    gpus: Annotated[int, typer.Option(min=1, help="how many GPUs", show_default=False)],
+    region: Annotated[
+        str | None, typer.Option(help="where, e.g. us-east-1; without it each type where it costs least")
+    ] = None,
+    gpu_memory: Annotated[float, typer.Option(metavar="GIB", help="usable memory of each GPU, at least")] = 0.0,
+    precision: Annotated[Precision, typer.Option(help="format of the matrix products")] = "bf16",
+    fabric: Annotated[FabricNeed, typer.Option(help="a fast network between nodes")] = "preferred",
+    budget: Annotated[float | None, typer.Option(metavar="USD", help="at most, per hour, all nodes")] = None,
+    clouds: Annotated[
+        str, typer.Option(metavar="NAME,…", help="of aws, alicloud, azure, tencent: in one table")
+    ] = "aws",
+    rate: Rate = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the instance types that fit a job by the price of its work."""
+    ranking = select(
+        gpus=gpus,
+        region=region,
+        gpu_memory_gib=gpu_memory,
+        precision=precision,
+        fabric=fabric,
+        budget_usd_per_hour=budget,
+        rate=rate,
+        clouds=clouds.split(","),
+    )
+    show(ranking, as_json, text)
 
 
 def select(

@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from infra import evaluate
-from ops import stack as cluster
+from ops import stack as stacks
+from ops.console.terminal import Json, Stack, show
 from ops.jobs import runs
 from ops.nodes import ssh
 from ops.project import Project
@@ -14,11 +15,16 @@ from ops.project import Project
 Document = dict[str, Any]
 
 
+def command(stack: Stack, as_json: Json = False) -> None:
+    """Show each node's state, the newest run and the cost."""
+    show(status(Project.find(), stack), as_json, text)
+
+
 def status(project: Project, stack: str) -> Document:
     """The document of `--json`. Raises CommandError when the stack file is wrong or the stack is not up."""
-    cost = evaluate.decide(cluster.read(project, stack)).cost
+    cost = evaluate.decide(stacks.read(project, stack)).cost
     hourly = None if cost.unknown else cost.hourly
-    now = cluster.discovered(project, stack)
+    now = stacks.discovered(project, stack)
     newest = runs.newest(project, stack)
     return {
         "stack": stack,

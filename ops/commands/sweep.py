@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ops.clouds import base
 from ops.commands import plan
 from ops.console.phases import Phases
+from ops.console.terminal import Json, Screen, Stack, Yes, confirmed, show, write
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import EMPTY
 from ops.errors import CommandError
 from ops.project import Project
 
 Document = dict[str, Any]
+
+
+def command(
+    stack: Stack,
+    delete: Annotated[bool, typer.Option("--delete", help="delete them, after asking")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """List orphaned resources: tagged, but not in the Pulumi state. With --delete, delete them."""
+
+    def agreed(document: dict[str, Any]) -> bool:
+        write(text(document), error=True)
+        return yes or confirmed(f"delete these {len(document['strays'])} for good?")
+
+    phases = Phases(Screen(), quiet=as_json)
+    show(sweep(Project.find(), stack, phases, agreed if delete else None), as_json, text)
 
 
 def sweep(project: Project, stack: str, phases: Phases, agreed: Callable[[Document], bool] | None) -> Document:

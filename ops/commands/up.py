@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from infra.evaluate import described
 from infra.handover import Handover
 from infra.plan.model import Finding, Plan
 from infra.printable import one_line
 from infra.spec import StackFile
-from ops import stack as cluster
+from ops import stack as stacks
 from ops.clouds import base
 from ops.clouds.base import Cloud
 from ops.commands import plan
 from ops.commands.plan import Planned
 from ops.console.phases import Phases
-from ops.engine import charts, processes, state_repair
-from ops.engine import pulumi as engine
+from ops.console.terminal import Json, Screen, Stack, Yes, confirmed, write, write_json
+from ops.engine import charts, state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row
 from ops.errors import CommandError
-from ops.nodes import ssh
+from ops.nodes import playbooks, ssh
 from ops.nodes.ssh import LOST, NodeState
 from ops.project import Project
-from training import atomic
-
-RECAP = re.compile(r"^(?P<node>\S+)\s*: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+)\s")
 
 ARRIVE_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and its driver, CUDA and libraries are gigabytes
 ARRIVE_ASK_SECONDS = 5.0
 HERE = {"ready", "not ready", "running"}  # what is not ready is told once it has been configured
 SPOT_SECONDS = 300.0  # spot capacity that is there at all comes within a minute or two
+
+
+def command(
+    stack: Stack,
+    yes: Yes = False,
+    wait: Annotated[bool, typer.Option(help="until the nodes are up, configured and verified")] = True,
+    renew: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP", help="end this group's nodes and request all of them again")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Create or repair a stack's nodes, configure them and verify them. Shows the price first, and asks."""
+
+    def agreed(planned: Planned) -> bool:
+        write(plan.text(planned), error=as_json)
+        cost = planned.decided.cost
+        most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
+        ends = f", after ending what is left of {', '.join(renew)}" if renew else ""
+        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}{ends}?")
+
+    phases = Phases(Screen(), quiet=as_json)
+    handover = up(Project.find(), stack, phases, agreed, wait=wait, renew=renew or ())
+    if as_json:
+        write_json({"stack": stack, "phases": phases.as_json(), "cluster": handover.model_dump()})
 
 
 def up(
@@ -54,8 +75,8 @@ def up(
     configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew;
     of one that cannot be nothing at all is touched.
     """
-    file = cluster.read(project, stack)
-    decided = cluster.decide(file)
+    file = stacks.read(project, stack)
+    decided = stacks.decide(file)
     cloud = base.of(project, decided)
     for group in renew:
         cloud.renewable(group)
@@ -76,7 +97,8 @@ def up(
         if wait:
             told = _arrive(cloud, told, phases) if cloud.billed else cloud.discovered(told).told
             if not told.kubernetes:  # whose nodes are its own affair
-                _configure(project, told, phases)
+                stacks.save(project, told)
+                playbooks.configure(project, told, phases)
                 _verify(told, phases)
     return told
 
@@ -126,10 +148,10 @@ def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row],
     phases.command(f"pulumi up --refresh --stack {stack}")
     with phases.phase("nodes" if names else "resources") as phase:
         deploying.up(project.log(stack, "nodes"), done)
-        told = cluster.handover(project, stack)
+        told = stacks.handover(project, stack)
         addresses = listed([node.address for node in told.nodes])
         phase.say(f"{len(told.nodes)} of {len(names)} up ({addresses})" if names else f"{len(done_names)} changed")
-    _keep(project, told)
+    stacks.save(project, told)
     return told
 
 
@@ -176,73 +198,6 @@ def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
 def _counted(waiting: Sequence[NodeState]) -> str:
     counts = Counter(f"{each.group} {each.state}" for each in waiting)
     return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
-
-
-def _configure(project: Project, told: Handover, phases: Phases) -> None:
-    log, recap = project.log(told.stack, "configure"), {}
-
-    def line(text: str) -> None:
-        if text.startswith("TASK ["):
-            phase.say(text[6:].partition("]")[0])
-        elif found := RECAP.match(text):
-            recap[found["node"]] = found
-
-    phases.command("ansible-playbook -i playbooks/inventory playbooks/gpu_node.yml")
-    with phases.phase("configure") as phase:
-        code = processes.run(
-            ["ansible-playbook", "-i", "playbooks/inventory", "playbooks/gpu_node.yml"],
-            env=playbook_environment(project, told),
-            cwd=project.root,
-            log=log,
-            on_line=line,
-        )
-        if code:
-            raise CommandError(*_fatal(log), f"the whole log: {log}")
-        phase.say(_recap_note(recap))
-
-
-def playbook_environment(project: Project, told: Handover) -> dict[str, str]:
-    """Ansible's own settings and the handover it works from (a file, so that the play asks no engine)."""
-    _keep(project, told)
-    return {
-        **engine.environment(project),
-        "GPUFLEET_STACK": told.stack,
-        "GPUFLEET_HANDOVER": str(project.handover(told.stack)),
-        "ANSIBLE_CONFIG": str(project.root / "playbooks" / "ansible.cfg"),
-        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",  # so that a failed task's message can be told alone
-        "ANSIBLE_NOCOLOR": "1",
-        "LC_ALL": "C.UTF-8",  # Ansible refuses to start without a UTF-8 locale
-    }
-
-
-def _keep(project: Project, told: Handover) -> None:
-    """What `status` and the next play work from, and since when it costs money."""
-    file, since = project.handover(told.stack), project.since(told.stack)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write(file, told.model_dump_json(indent=1).encode())
-    if not since.is_file():
-        atomic.write(since, str(time.time()).encode())
-
-
-def _recap_note(recap: dict[str, re.Match[str]]) -> str:
-    counts = {(r["ok"], r["changed"]) for r in recap.values()}
-    if len(counts) == 1:
-        ok, changed = counts.pop()
-        return f"{len(recap)} nodes, each ok={ok} changed={changed}"
-    return " · ".join(f"{node} ok={r['ok']} changed={r['changed']}" for node, r in sorted(recap.items()))
-
-
-def _fatal(log: Path) -> list[str]:
-    """The playbook's own error lines: one a node that failed, with the message of the task that failed it."""
-    text = log.read_text(errors="replace")
-    found = []
-    for match in re.finditer(r"^(?:fatal|failed): \[(?P<node>[^\]]+)\].*?=> (?P<rest>.*)$", text, re.MULTILINE):
-        try:
-            message = str(json.loads(match["rest"]).get("msg", match["rest"]))
-        except (ValueError, RecursionError, AttributeError):
-            message = match["rest"]
-        found.append(one_line(f"{match['node']}: {'; '.join(filter(str.strip, message.splitlines()))}"))
-    return found or processes.tail(log)
 
 
 def _verify(told: Handover, phases: Phases) -> None:

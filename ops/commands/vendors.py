@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import vendors
 from infra.catalog.selection import AskError
 from infra.catalog.vendors import Evaluation, Scored
 from ops.commands.select import exchange
+from ops.console.terminal import Json, Rate, show
 from ops.errors import CommandError
 
 Document = dict[str, Any]
+
+
+def command(
+    weights: Annotated[
+        str, typer.Option(metavar="NAME=WEIGHT,…", help="of compute, cost, supply, operation, openness")
+    ] = "",
+    rate: Rate = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the vendors of the tables by 23 weighted indices, with the arithmetic."""
+    show(compare(rate, weights), as_json, text)
 
 
 def compare(rate: str | None = None, weights: str = "") -> Document:

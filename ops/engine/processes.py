@@ -18,6 +18,7 @@ from infra.printable import printable
 
 CUT = 300  # the return code of a command that was cut short: no process has it
 ERROR_BYTES = 64 * 1024
+Process = subprocess.Popen[bytes]
 INTERRUPT_SECONDS = 30.0  # what the engine needs to finish the resource it is working on
 
 
@@ -115,6 +116,29 @@ def bounded(
         why = f"it says more than {most // 1024} KiB" if excess.is_set() else f"no whole answer within {seconds:.0f} s"
         return subprocess.CompletedProcess(command, CUT, b"", why.encode())
     return subprocess.CompletedProcess(command, code, said["out"], said["err"])
+
+
+def leased(command: Sequence[str | Path], *, errors: bool = False) -> Process:
+    """Starts a command whose standard input is its lease: closed, the command ends by itself.
+
+    It has a session of its own, so that Ctrl-C reaches us alone. errors: whether to read its standard error, too.
+    """
+    return subprocess.Popen(
+        [*map(str, command)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if errors else None,
+        start_new_session=True,
+    )
+
+
+def wait_or_kill(process: Process, patience_seconds: float) -> None:
+    """Waits for a process to end by itself; after the patience, or at a Ctrl-C, it is killed."""
+    try:
+        process.wait(patience_seconds)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

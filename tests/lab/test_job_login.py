@@ -15,9 +15,9 @@ from ssh_hosts import Site, make_package
 from infra.clouds.local import base, machine, sweep
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
 from infra.handover import Handover
-from ops.commands import train
 from ops.errors import CommandError
 from ops.jobs import rendezvous
+from ops.jobs import ssh as jobs
 from ops.jobs.runs import Run
 from ops.nodes import ssh
 
@@ -233,7 +233,7 @@ def test_a_result_that_leads_elsewhere_is_not_fetched(configured: Site, tmp_path
     job_tries(configured, f"mkdir -p $(dirname {file}) && {planted} {file}")
 
     with pytest.raises(CommandError, match=f"^cannot fetch {file} from box-1"):
-        train._fetch(told, told.nodes[0], run)
+        jobs._fetch(told, told.nodes[0], run)
 
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 

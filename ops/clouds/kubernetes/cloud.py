@@ -40,7 +40,7 @@ class Cloud(base.Cloud):
         try:
             spaces: list[Any] = api.list_namespace(label_selector=CHARTS_LABEL, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise CommandError(f"{self.plan.access.context}: {words_of(error)}") from None
+            raise CommandError(f"{self.plan.access.context}: {server_message(error)}") from None
         owner = next((name for space in spaces if (name := space.metadata.name) != tenant.namespace), None)
         if owner is None:
             return ()
@@ -67,7 +67,7 @@ class Cloud(base.Cloud):
         try:
             found: list[Any] = api.list_namespace(label_selector=mine, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise CommandError(f"{self.plan.access.context}: {words_of(error)}") from None
+            raise CommandError(f"{self.plan.access.context}: {server_message(error)}") from None
         remedy = f"`{kubectl(self.plan)} delete namespace {space}` takes it away with all that is in it"
         return [f"namespace {space}: {remedy}" for each in found if not each.metadata.deletion_timestamp]
 
@@ -92,10 +92,10 @@ def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:
     try:
         found: list[Any] = api.list_node(label_selector=known, _request_timeout=ANSWER_SECONDS).items
     except ApiException as error:
-        yield NodeState(group.name, group.name, "", "unknown", words_of(error))
+        yield NodeState(group.name, group.name, "", "unknown", server_message(error))
         return
     except HTTPError as error:
-        yield NodeState(group.name, group.name, "", "unreachable", words_of(error))
+        yield NodeState(group.name, group.name, "", "unreachable", server_message(error))
         return
     for node in found:
         address = next((each.address for each in node.status.addresses or () if each.type == "InternalIP"), "")
@@ -110,8 +110,8 @@ def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:
         yield NodeState(group.name, group.name, "", "missing", few)
 
 
-def words_of(error: ApiException | HTTPError) -> str:
-    """The server's own words, in one line; of a connection that failed, what failed."""
+def server_message(error: ApiException | HTTPError) -> str:
+    """The API server's own message in one line; of a failed connection, what failed."""
     if not isinstance(error, ApiException):
         return " ".join(str(error).split())
     try:

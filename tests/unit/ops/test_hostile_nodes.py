@@ -25,8 +25,9 @@ from ops.commands import doctor, status
 from ops.console.terminal import Screen
 from ops.engine import processes
 from ops.jobs import runs
+from ops.jobs.base import Event
 from ops.jobs.progress import Progress
-from ops.jobs.workers import Event, Worker
+from ops.jobs.workers import Worker
 from ops.nodes import host_keys
 from ops.nodes import ssh as nodes
 from ops.project import Project
@@ -228,7 +229,7 @@ def test_hostile_event_lines_are_words_and_the_run_is_followed_on(tmp_path: Path
     assert len(said) >= 200
     assert heard[-1] == STEP
     assert len(json.dumps(heard)) < 2**20
-    assert all(word.isprintable() for word in worker.words)
+    assert all(word.isprintable() for word in worker.output)
 
 
 def test_hostile_results_and_events_leave_the_run_a_line(tmp_path: Path) -> None:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import Catalog, Gpu, InstanceType, UnknownName
+from ops.console import terminal
+from ops.console.terminal import Json
 from ops.errors import CommandError
 
 Document = dict[str, Any]
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="a type or GPU, or how its name begins")] = "", as_json: Json = False
+) -> None:
+    """Show a type or GPU in full, several as tables."""
+    terminal.show(show(name), as_json, text)
 
 
 def show(name: str = "") -> Document:
