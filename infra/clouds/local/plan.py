@@ -1,4 +1,4 @@
-"""From what was asked of this computer to what will be."""
+"""The plan of a stack on this computer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infra.plan.pricing import local_cost
 
 
 def decide(stack: str, spec: LocalSpec) -> LocalPlan:
-    """The plan of a stack on this computer, before any rule."""
+    """The plan of a stack on this computer, before any check."""
     groups = _groups(spec)
     gateway = "127.0.0.1" if spec.isolation == "process" else str(spec.network.cidr.network_address + 1)
     return LocalPlan(
@@ -27,7 +27,7 @@ def decide(stack: str, spec: LocalSpec) -> LocalPlan:
 
 
 def _groups(spec: LocalSpec) -> tuple[GroupPlan, ...]:
-    wanted = [Wanted(count=group.count, given=group.addresses) for group in spec.nodes]
+    requests = [Wanted(count=group.count, given=group.addresses) for group in spec.nodes]
     return tuple(
         GroupPlan(
             name=group.name,
@@ -40,5 +40,5 @@ def _groups(spec: LocalSpec) -> tuple[GroupPlan, ...]:
                 for i, address in enumerate(addresses, start=1)
             ),
         )
-        for group, addresses in zip(spec.nodes, allot(spec.network.cidr, wanted), strict=True)
+        for group, addresses in zip(spec.nodes, allot(spec.network.cidr, requests), strict=True)
     )
