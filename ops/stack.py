@@ -1,4 +1,4 @@
-"""A stack as ops sees it: its checked file before it is up, its handover once it is."""
+"""A stack: its checked file and plan before it is up, its handover afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ops.errors import CommandError
 from ops.project import Project
 from training import atomic
 
-MOST_LINES = 200  # of mistakes at once: a review shows them, and a file may hold tens of thousands
+MOST_LINES = 200  # of mistakes in one message: a file may have tens of thousands
 
 
 def read(project: Project, stack: str) -> StackFile:
@@ -39,24 +39,24 @@ def decide(file: StackFile) -> Plan:
 
 
 def handover(project: Project, stack: str) -> Handover:
-    """What the cluster told when it came up. Raises CommandError when the stack is not up.
+    """The handover of the last `up`. Raises CommandError when the stack is not up.
 
-    The file that the last `up` left serves as long as the engine's state is no newer: starting the engine takes longer
-    than all else that `status` does. With a backend elsewhere the engine is always asked.
+    The saved file is used as long as the engine's state is no newer: starting the engine takes longer than the rest of
+    `status`. With a backend elsewhere the engine is always started.
     """
     file, state = project.handover(stack), project.engine_state(stack)
     try:
         if file.is_file() and state.is_file() and state.stat().st_mtime_ns < file.stat().st_mtime_ns:
             return Handover.model_validate_json(file.read_bytes())
-        told = Engine(project, stack).output("cluster")
-        if told is None:
+        output = Engine(project, stack).output("cluster")
+        if output is None:
             raise CommandError(f"stack {stack} is not up: start it with `gpufleet up {stack}`")
-        return Handover.model_validate(told)
+        return Handover.model_validate(output)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         why = one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
         raise CommandError(
-            f"the handover of {stack} cannot be read: {why}; `gpufleet up {stack}` writes it anew"
+            f"the handover of {stack} cannot be read: {why}; `gpufleet up {stack}` rewrites it"
         ) from None
 
 
@@ -70,6 +70,6 @@ def save(project: Project, handover: Handover, clock: Clock = REAL) -> None:
 
 
 def discovered(project: Project, stack: str) -> Discovered:
-    """The handover with the nodes of this moment: fleets have no fixed members. Raises CommandError."""
+    """The handover with the current nodes, since fleets have no fixed members. Raises CommandError."""
     decided = evaluate.decide(read(project, stack))
     return base.of(project, decided).discovered(handover(project, stack))

@@ -1,4 +1,4 @@
-"""`gpufleet doctor`: every node checks itself again; who is ready, who is not, why, and what to do about it."""
+"""`gpufleet doctor`: runs every node's readiness checks again, and lists what failed and what to do about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 VERIFY = ("ansible-playbook", "-i", "playbooks/inventory", "playbooks/verify.yml")
 ALL_REDUCE = ("-e", '{"all_reduce_wanted": true}')
-NODES_FAILED = {0, 2, 4}  # ansible-playbook: all is well, a task failed on a node, a node was unreachable
+NODES_FAILED = {0, 2, 4}  # ansible-playbook: success, a task failed on a node, a node was unreachable
 
 
 def command(
@@ -40,49 +40,49 @@ def command(
 
 
 def doctor(project: Project, stack: str, phases: Phases, *, all_reduce: bool = False) -> Document:
-    """The document of `--json`. Raises CommandError when the stack is not up, or the checks could not be asked for.
+    """The document of `--json`. Raises CommandError when the stack is not up, or the checks could not be run.
 
-    all_reduce: let all idle nodes sum numbers together, too, and count the bytes on the fabric.
+    all_reduce: also run an all-reduce on idle nodes and check the fabric's byte counters.
     """
-    told = stacks.discovered(project, stack).told
-    asked = [*VERIFY, *(ALL_REDUCE if all_reduce else ())]
-    phases.command(" ".join(asked))
+    handover = stacks.discovered(project, stack).handover
+    arguments = [*VERIFY, *(ALL_REDUCE if all_reduce else ())]
+    phases.command(" ".join(arguments))
     with phases.phase("verify") as phase:
         log = project.log(stack, "doctor")
-        stacks.save(project, told)
-        environment = playbooks.environment(project, told)
-        code = processes.run(asked, env=environment, cwd=project.root, log=log, on_line=lambda _: None)
+        stacks.save(project, handover)
+        environment = playbooks.environment(project, handover)
+        code = processes.run(arguments, env=environment, cwd=project.root, log=log, on_line=lambda _: None)
         if code not in NODES_FAILED:
             raise CommandError(*processes.tail(log), f"the whole log: {log}")
-        document = read(project, told)
+        document = read(project, handover)
         ready = sum(node["ready"] for node in document["nodes"])
         phase.say(f"{ready} of {len(document['nodes'])} ready")
     return document
 
 
-def read(project: Project, told: Handover) -> Document:
-    """What verify.yml kept of each node. A node without a report is not ready."""
-    reports = [_kept(project.reports(told.stack) / f"{node.name}.json") for node in told.nodes]
+def read(project: Project, handover: Handover) -> Document:
+    """The reports that verify.yml fetched. A node without a report is not ready."""
+    reports = [_report(project.reports(handover.stack) / f"{node.name}.json") for node in handover.nodes]
     return {
-        "stack": told.stack,
-        "cloud": told.cloud,
+        "stack": handover.stack,
+        "cloud": handover.cloud,
         "nodes": [
             {"name": node.name, "group": node.group, **report.model_dump(mode="json")}
-            for node, report in zip(told.nodes, reports, strict=True)
+            for node, report in zip(handover.nodes, reports, strict=True)
         ],
     }
 
 
-def _kept(file: Path) -> Report:
-    """A node's report; in the place of one that is not there, or is none, a report that says so."""
+def _report(file: Path) -> Report:
+    """A node's report; a missing or invalid one is replaced by a report of that fault."""
     try:
         with file.open("rb") as report:
             return untrusted.parsed(Report, report.read(REPORT_BYTES + 1))
     except FileNotFoundError:
-        fault = "no report"
-    except UnreadableError as reason:
-        fault = f"an unreadable report: {reason}"
-    return Report(ready=False, checks=(Check(name="checks", ok=False, detail=fault),))
+        reason = "no report"
+    except UnreadableError as error:
+        reason = f"an unreadable report: {error}"
+    return Report(ready=False, checks=(Check(name="checks", ok=False, detail=reason),))
 
 
 def text(document: Document) -> str:

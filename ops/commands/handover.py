@@ -9,4 +9,4 @@ from ops.project import Project
 
 def command(stack: Stack) -> None:
     """Print the input of playbooks and jobs as JSON: the cluster with its current nodes."""
-    write_json(stacks.discovered(Project.find(), stack).told.model_dump(mode="json"))
+    write_json(stacks.discovered(Project.find(), stack).handover.model_dump(mode="json"))

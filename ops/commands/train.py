@@ -53,7 +53,7 @@ def train(
     file, 75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text = _checked(job, overrides)
-    handover = stacks.discovered(project, stack).told
+    handover = stacks.discovered(project, stack).handover
     run, resumed = runs.choose(project, stack, Path(job).stem)
     whole = Job(run, text, tuple(overrides), resumed, _command(job, stack, overrides, group))
     runner = _on_kubernetes(project, stack, whole, group) if handover.kubernetes else _over_ssh(handover, whole, group)

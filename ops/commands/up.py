@@ -1,8 +1,7 @@
-"""`gpufleet up`: stack file → agreed price → nodes → configured → proven ready, as the chain of the public commands."""
+"""`gpufleet up`: stack file → confirmed price → nodes → configured → verified, as a chain of public commands."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from infra.plan.model import Finding, Plan
 from infra.printable import one_line
 from infra.spec import StackFile
 from ops import stack as stacks
+from ops.clock import REAL, Clock
 from ops.clouds import base
 from ops.clouds.base import Cloud
 from ops.commands import plan
@@ -30,10 +30,10 @@ from ops.nodes import playbooks, ssh
 from ops.nodes.ssh import LOST, NodeState
 from ops.project import Project
 
-ARRIVE_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and its driver, CUDA and libraries are gigabytes
-ARRIVE_ASK_SECONDS = 5.0
-HERE = {"ready", "not ready", "running"}  # what is not ready is told once it has been configured
-SPOT_SECONDS = 300.0  # spot capacity that is there at all comes within a minute or two
+BOOT_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and installs gigabytes of driver, CUDA and libraries
+POLL_SECONDS = 5.0
+PRESENT = {"ready", "not ready", "running"}  # whether a node is ready is checked after it was configured
+SPOT_SECONDS = 300.0  # available spot capacity starts within a minute or two
 
 
 def command(
@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Create or repair a stack's nodes, configure them and verify them. Shows the price first, and asks."""
 
-    def agreed(planned: Planned) -> bool:
+    def confirm(planned: Planned) -> bool:
         write(plan.text(planned), error=as_json)
         cost = planned.decided.cost
         most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
@@ -55,7 +55,7 @@ def command(
         return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}{ends}?")
 
     phases = Phases(Screen(), quiet=as_json)
-    handover = up(Project.find(), stack, phases, agreed, wait=wait, renew=renew or ())
+    handover = up(Project.find(), stack, phases, confirm, wait=wait, renew=renew or ())
     if as_json:
         write_json({"stack": stack, "phases": phases.as_json(), "cluster": handover.model_dump()})
 
@@ -64,43 +64,43 @@ def up(
     project: Project,
     stack: str,
     phases: Phases,
-    agreed: Callable[[Planned], bool],
+    confirm: Callable[[Planned], bool],
     *,
     wait: bool = True,
     renew: Sequence[str] = (),
 ) -> Handover:
-    """Brings a stack up and returns its handover. Raises CommandError; a next `up` goes on from where this one ended.
+    """Brings a stack up and returns its handover. Raises CommandError; a re-run resumes.
 
-    agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
-    configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew;
-    of one that cannot be nothing at all is touched.
+    confirm: called with the plan and its price before anything is created that costs money. wait: until the nodes are
+    up, configured and verified; otherwise they configure themselves. renew: groups to terminate first, and to request
+    again; if one of them cannot be renewed, nothing is touched.
     """
     file = stacks.read(project, stack)
     decided = stacks.decide(file)
     cloud = base.of(project, decided)
     for group in renew:
         cloud.renewable(group)
-    with go_on(stack):
+    with resumable(stack):
         rows: Sequence[Row] = ()
         planned = _planned(project, stack) if cloud.billed else None
-        if planned and not agreed(planned):
+        if planned and not confirm(planned):
             raise CommandError("nothing was created")
-        _heed(file, [*cloud.checked(), *charts.differing(decided)], phases)
+        _show_findings(file, [*cloud.findings(), *charts.differing(decided)], phases)
         if planned:
             rows = planned.document["resources"]
             if wait:
                 cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
             for group in renew:
                 phases.note(cloud.renew(group))
-        told = _declare(project, decided, cloud, rows, phases)
-        cloud.delivered()
+        handover = _declare(project, decided, cloud, rows, phases)
+        cloud.require_capacity()
         if wait:
-            told = _arrive(cloud, told, phases) if cloud.billed else cloud.discovered(told).told
-            if not told.kubernetes:  # whose nodes are its own affair
-                stacks.save(project, told)
-                playbooks.configure(project, told, phases)
-                _verify(told, phases)
-    return told
+            handover = _wait_for_nodes(cloud, handover, phases) if cloud.billed else cloud.discovered(handover).handover
+            if not handover.kubernetes:  # whose nodes are configured by their owner
+                stacks.save(project, handover)
+                playbooks.configure(project, handover, phases)
+                _verify(handover, phases)
+    return handover
 
 
 def _planned(project: Project, stack: str) -> Planned:
@@ -111,52 +111,52 @@ def _planned(project: Project, stack: str) -> Planned:
     return planned
 
 
-def _heed(file: StackFile, said: Sequence[Finding], phases: Phases) -> None:
-    """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
-    if bad := [one_line(described(finding, file)) for finding in said if finding.level == "error"]:
-        raise CommandError(*bad)
-    for finding in said:
+def _show_findings(file: StackFile, findings: Sequence[Finding], phases: Phases) -> None:
+    """Shows the account's findings on the plan. Raises CommandError for errors, before anything is created."""
+    if errors := [one_line(described(finding, file)) for finding in findings if finding.level == "error"]:
+        raise CommandError(*errors)
+    for finding in findings:
         phases.note(f"{finding.level:<11} {described(finding, file)}")
 
 
 @contextmanager
-def go_on(stack: str) -> Iterator[None]:
-    """Ctrl-C leaves nothing half-known: the engine's state is whole, and both ways on are named."""
+def resumable(stack: str) -> Iterator[None]:
+    """Turns Ctrl-C into an error that names the next commands: the engine's state is complete by then."""
     try:
         yield
     except KeyboardInterrupt:
         raise CommandError(
-            f"interrupted: `gpufleet up {stack}` goes on from here, `gpufleet down {stack}` takes it all away", code=130
+            f"interrupted: re-run `gpufleet up {stack}` to resume, `gpufleet down {stack}` deletes it all", code=130
         ) from None
 
 
 def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row], phases: Phases) -> Handover:
-    """Nodes that are planned one by one are counted; of others the engine only makes what will start them."""
+    """Deploys. Counts nodes that are planned one by one; otherwise resources, since fleets start the nodes."""
     stack, names = decided.stack, {node.name for group in decided.groups for node in group.nodes}
     expected = len(names) or sum(row["custom"] for row in rows)
-    deploying, done_names = Engine(project, stack), set()
+    engine, changed = Engine(project, stack), set()
 
-    def done(_: str, name: str) -> None:
+    def on_done(_: str, name: str) -> None:
         if not names or name in names:
-            done_names.add(name)
-            phase.say(f"{len(done_names)} of {expected} changed")
+            changed.add(name)
+            phase.say(f"{len(changed)} of {expected} changed")
 
-    deploying.prepare()
+    engine.prepare()
     if cloud.billed:
         with phases.phase("recover") as phase:
-            phase.say(f"{recover(cloud, deploying, rows)} found in {decided.place} that the engine did not know")
+            phase.say(f"{recover(cloud, engine, rows)} found in {decided.place} and added to the state")
     phases.command(f"pulumi up --refresh --stack {stack}")
     with phases.phase("nodes" if names else "resources") as phase:
-        deploying.up(project.log(stack, "nodes"), done)
-        told = stacks.handover(project, stack)
-        addresses = listed([node.address for node in told.nodes])
-        phase.say(f"{len(told.nodes)} of {len(names)} up ({addresses})" if names else f"{len(done_names)} changed")
-    stacks.save(project, told)
-    return told
+        engine.up(project.log(stack, "nodes"), on_done)
+        handover = stacks.handover(project, stack)
+        addresses = listed([node.address for node in handover.nodes])
+        phase.say(f"{len(handover.nodes)} of {len(names)} up ({addresses})" if names else f"{len(changed)} changed")
+    stacks.save(project, handover)
+    return handover
 
 
 def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
-    """Tells the engine of what a killed deployment left, and how many resources that were."""
+    """Imports into the state what a killed deployment left; returns how many resources that were."""
     state = engine.state()
     whole, adopted = cloud.recovered(state, rows)
     if adopted or state_repair.unfinished(state):
@@ -164,47 +164,47 @@ def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
     return adopted
 
 
-def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
-    """Waits until every node is there and has configured itself, or has had its time for that.
+def _wait_for_nodes(cloud: Cloud, handover: Handover, phases: Phases, clock: Clock = REAL) -> Handover:
+    """Waits until every node is up and has configured itself, or has had its time for that.
 
-    Raises CommandError when nodes do not come.
+    Raises CommandError when nodes are missing.
     """
     with phases.phase("nodes") as phase:
-        began, relieved = time.monotonic(), False
+        began, fell_back = clock.monotonic(), False
         while True:
-            now = cloud.discovered(told)
-            states = ssh.states(now.told)
-            waiting = [each for each in (*states, *now.others) if each.state not in HERE]
-            phase.say(f"{len(states) + len(now.others) - len(waiting)} here, waiting for {_counted(waiting)}")
+            current = cloud.discovered(handover)
+            states = ssh.states(current.handover)
+            waiting = [state for state in (*states, *current.others) if state.state not in PRESENT]
+            phase.say(f"{len(states) + len(current.others) - len(waiting)} up, waiting for {_counted(waiting)}")
             if not waiting:
-                phase.say(f"{len(states) + len(now.others)} here")
-                return now.told
-            if any(each.state == LOST for each in waiting):
+                phase.say(f"{len(states) + len(current.others)} up")
+                return current.handover
+            if any(state.state == LOST for state in waiting):
                 break
-            waited = time.monotonic() - began
-            if waited > ARRIVE_SECONDS:
+            waited = clock.monotonic() - began
+            if waited > BOOT_SECONDS:
                 break
-            if waited > SPOT_SECONDS and not relieved:
-                relieved = True
+            if waited > SPOT_SECONDS and not fell_back:
+                fell_back = True
                 for line in cloud.fall_back():
                     phases.note(line)
-            time.sleep(ARRIVE_ASK_SECONDS)
-        if lost := [each for each in waiting if each.state != "unconfigured"]:
-            gone = [each for each in lost if each.state == LOST] or lost  # the rest may only be on its way
-            raise CommandError(*(f"{each.name} is {each.state}: {each.reason}" for each in gone))
-        return now.told
+            clock.sleep(POLL_SECONDS)
+        if lost := [state for state in waiting if state.state != "unconfigured"]:
+            final = [state for state in lost if state.state == LOST] or lost  # the rest may still be starting
+            raise CommandError(*(f"{state.name} is {state.state}: {state.reason}" for state in final))
+        return current.handover
 
 
 def _counted(waiting: Sequence[NodeState]) -> str:
-    counts = Counter(f"{each.group} {each.state}" for each in waiting)
+    counts = Counter(f"{state.group} {state.state}" for state in waiting)
     return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
 
 
-def _verify(told: Handover, phases: Phases) -> None:
+def _verify(handover: Handover, phases: Phases) -> None:
     with phases.phase("verify") as phase:
-        states = ssh.states(told)
-        if bad := [f"{s.name} is {s.state}: {s.reason}" for s in states if s.state != "ready"]:
-            raise CommandError(*bad)
+        states = ssh.states(handover)
+        if not_ready := [f"{s.name} is {s.state}: {s.reason}" for s in states if s.state != "ready"]:
+            raise CommandError(*not_ready)
         phase.say(f"{len(states)} ready")
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a training run: its progress, then its result, table and picture."""
+"""Output of a training run: its progress, then its result and picture."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Progress:
             case "waiting":
                 self.line(f"  waiting: {event['reason']}")
             case "stopping":
-                self.line("  stopping: one more step, then a checkpoint (Ctrl-C again ends it at once)")
+                self.line("  stopping: one more step, then a checkpoint (Ctrl-C again kills it)")
 
     def step(self, event: dict[str, Any]) -> None:
         speed = f"{event['samples_per_second']:,.0f} samples/s"
@@ -70,7 +70,7 @@ class Progress:
 
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:
-    """The run's result and where its files are, with the picture drawn."""
+    """The document of `--json`: the run's result and its files. Draws the picture."""
     from training.metrics import plot
 
     folder, result = outcome.run.folder, outcome.result

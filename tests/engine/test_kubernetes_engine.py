@@ -99,7 +99,7 @@ def test_charts_that_another_tenant_has_installed_are_not_installed_again(life: 
     assert "cluster.components.install: tenant research has put the charts into this cluster" in answer.stderr
     assert life.cluster.api.find("v1", "Namespace", "vision", None) is None
     life.describe(tenant="vision", components={"driver": "image", "device_plugin": "cluster", "install": False})
-    assert base.of(Project(life.pulumi.root), life.plan).checked() == ()
+    assert base.of(Project(life.pulumi.root), life.plan).findings() == ()
 
 
 def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
@@ -290,14 +290,12 @@ def test_a_namespace_that_no_state_knows_is_told_and_left_alone(life: Life) -> N
     state = json.loads(life.pulumi("stack", "export", "--stack", STACK).stdout)
     known, unknown = base.of(project, life.plan), base.of(project, lost)
 
-    (stray,) = unknown.strays(state)
+    (orphan,) = unknown.orphans(state)
 
-    assert re.fullmatch(
-        "namespace lost: `kubectl .+ delete namespace lost` takes it away with all that is in it", stray
-    )
-    assert unknown.clear(state, Phase("sweep")) == known.strays(state) == []
+    assert re.fullmatch("namespace lost: `kubectl .+ delete namespace lost` deletes it with everything in it", orphan)
+    assert unknown.clear(state, Phase("sweep")) == known.orphans(state) == []
     life.cluster.api.call("DELETE", "/api/v1/namespaces/lost")  # on its way out, and told no more
-    assert unknown.strays(state) == []
+    assert unknown.orphans(state) == []
 
 
 def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:

@@ -73,7 +73,7 @@ def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, mo
 
     _, first, second, *_ = lines(cluster)
 
-    assert "sends an unreadable report: no whole answer within 15 s" in first
+    assert "sends an unreadable report: no complete output within 15 s" in first
     assert second.split()[2:] == ["ready"]
     os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # ends the reader that waits there on the node
 

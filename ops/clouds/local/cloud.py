@@ -1,4 +1,4 @@
-"""The nodes on this computer: the provider finds what it made by itself, so nothing has to be recovered."""
+"""The nodes on this computer: their provider finds existing ones by itself, so nothing has to be recovered."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Cloud(base.Cloud):
     plan: Plan
 
     def renewable(self, group: str) -> None:
-        raise CommandError(f"--renew {group}: `up` makes lost nodes of this computer again by itself", code=2)
+        raise CommandError(f"--renew {group}: `up` recreates lost nodes of this computer by itself", code=2)
 
-    def strays(self, state: State) -> list[str]:
-        """What the stack's site holds while the engine knows nothing of it."""
+    def orphans(self, state: State) -> list[str]:
+        """What exists of the stack's site while the engine's state is empty."""
         return [] if any(state_repair.ids(state).values()) else sweep.left_behind(self._site)
 
     def clear(self, state: State, phase: Phase) -> list[str]:
         try:
-            return sweep.remove(self._site) if self.strays(state) else []
+            return sweep.remove(self._site) if self.orphans(state) else []
         except (LocalError, OSError) as error:
             raise CommandError(str(error)) from None
 

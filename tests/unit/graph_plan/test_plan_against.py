@@ -45,7 +45,7 @@ def test_a_changed_stack_file_shows_against_its_commit(project: Project) -> None
 
 
 def test_a_commit_is_planned_by_its_own_program(project: Project) -> None:
-    declare = project.root / "infra" / "clouds" / "local" / "declare.py"
+    declare = project.root / "infra" / "clouds" / "local" / "resources.py"
     mine = declare.read_text()
     declare.write_text(mine.replace('"nodes": len(plan.nodes)', '"nodes": 40'))
     odd = commit(project.root)
@@ -64,9 +64,9 @@ def test_a_saved_plan_serves_as_well(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("no json", "is no plan"),
-        ("[]", "is no plan"),
-        ('{"stack": "x", "resources": [{}], "findings": [], "cost": {}}', "is no plan"),
+        ("no json", "is not a plan"),
+        ("[]", "is not a plan"),
+        ('{"stack": "x", "resources": [{}], "findings": [], "cost": {}}', "is not a plan"),
         (
             '{"stack": "y", "resources": [], "findings": [], "cost": {"hourly": 0, "hourly_max": 0, "items": []}}',
             "of stack y",

@@ -18,7 +18,7 @@ from ops.nodes import ssh
 
 def cluster(prefix: str) -> tuple[Handover, Node]:
     node = Node(name="n-1", group="g", address="127.0.0.1", port=22, host_key="ssh-ed25519 A", prefix=prefix)
-    told = Handover(
+    handover = Handover(
         stack="x",
         cloud="local",
         region=None,
@@ -29,7 +29,7 @@ def cluster(prefix: str) -> tuple[Handover, Node]:
         store=Store(host="control", address="127.0.0.1"),
         environment=Environment(python="/opt/gpufleet/venv/bin/python"),
     )
-    return told, node
+    return handover, node
 
 
 @pytest.fixture

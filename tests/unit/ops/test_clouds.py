@@ -35,10 +35,10 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("cloud", registry.CLOUDS)
 def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(cloud: str) -> None:
-    found = import_module(f"ops.clouds.{cloud}.cloud").Cloud
+    loaded = import_module(f"ops.clouds.{cloud}.cloud").Cloud
 
-    assert issubclass(found, base.Cloud)
-    assert "renewable" in vars(found)
+    assert issubclass(loaded, base.Cloud)
+    assert "renewable" in vars(loaded)
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -63,5 +63,5 @@ def test_what_keeps_a_site_from_going_is_one_line(monkeypatch: pytest.MonkeyPatc
 
 
 def test_one_group_that_cannot_be_renewed_keeps_all_as_they_are() -> None:
-    with pytest.raises(CommandError, match=r"^--renew typo: is no group .+ has trainer$"):
+    with pytest.raises(CommandError, match=r"^--renew typo: is not a group .+ has trainer$"):
         up.up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])

@@ -30,8 +30,8 @@ def test_other_lines_are_output_of_the_job(line: str) -> None:
 
 
 def test_a_worker_whose_last_line_was_cut_off_has_ended() -> None:
-    said = 'print(\'{"event": "checkpoint", "step": 1}\'); print("{\'loss\': 1}"); print(\'{"event": "st\', end="")'
-    process = subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE)
+    program = 'print(\'{"event": "checkpoint", "step": 1}\'); print("{\'loss\': 1}"); print(\'{"event": "st\', end="")'
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     worker = Worker(Node.model_construct(name="node-1"), process)
     events: Queue[tuple[Worker, Event | None]] = Queue()
 
