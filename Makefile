@@ -14,7 +14,7 @@ help: ## this list
 
 demo: ## set up, make two nodes on this computer, train MNIST on them
 	@$(SETUP)
-	@$(BIN)/python -m ops.commands.demo
+	@$(BIN)/python -m ops.demo
 
 test: export PYTHONDONTWRITEBYTECODE := # empty: every worker would rewrite all asserts at every run
 test: ## set up, run every test this computer can run; the others say why not

@@ -1,12 +1,12 @@
-"""The one way a command ends badly."""
+"""The error that ends a command."""
 
 from __future__ import annotations
 
 from infra.printable import printable
 
 
-class Failure(Exception):
-    """What went wrong and what to do about it, in lines a person reads; never a traceback.
+class CommandError(Exception):
+    """What went wrong and what to do about it, in lines for a person; never a traceback.
 
     code: the process's exit code: 1 fault or refused plan, 2 wrong file or usage, 75 preempted, 130 interrupted.
     """

@@ -1,8 +1,8 @@
-"""What nodes, jobs and clusters say, read as if they lied: so many bytes and no more, of the types that are expected.
+"""Untrusted input from nodes, jobs and clusters: limited in size, and of the expected types.
 
-A node that somebody has taken over says what he likes, and the `status` of all others must go on. Texts come out in one
-line and without what a terminal obeys, numbers are finite, and what does not fit is `Unreadable`, with a line that says
-why. pydantic reads JSON to a depth of 200 at most (pydantic-core, jiter).
+A compromised node may send anything, and the `status` of all others must still work. Texts come out in one line and
+without control characters, numbers are finite, and what does not fit is `UnreadableError`, with a line that
+says why. pydantic reads JSON to a depth of 200 at most (pydantic-core, jiter).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TEXT_LENGTH = 2000
 CHECKS = 200
 
 
-class Unreadable(ValueError):
-    """Why something is not what it should be, in one line."""
+class UnreadableError(ValueError):
+    """Why an input is invalid, in one line."""
 
 
 def _text(text: str) -> str:
@@ -36,11 +36,11 @@ Whole = Annotated[int, Field(ge=0, le=10**15)]
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 
 
-class _Said(BaseModel):
+class _Untrusted(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
-class Check(_Said):
+class Check(_Untrusted):
     """One check of a node: whether it passed, and its figures or its fault."""
 
     name: Text
@@ -48,8 +48,8 @@ class Check(_Said):
     detail: Text = ""
 
 
-class Report(_Said):
-    """What a node says of itself (`ready.json`). time: when, in UTC; None where a node could not even begin."""
+class Report(_Untrusted):
+    """A node's readiness report (`ready.json`). time: when, in UTC; None where the checks could not start."""
 
     ready: bool
     checks: Annotated[tuple[Check, ...], Field(max_length=CHECKS)]
@@ -58,7 +58,7 @@ class Report(_Said):
     @model_validator(mode="after")
     def _agrees(self) -> Report:
         if self.ready and (not self.checks or self.faults):
-            raise ValueError("says that it is ready, and not that every check has passed")
+            raise ValueError("is `ready` although not every check has passed")
         return self
 
     @property
@@ -66,8 +66,8 @@ class Report(_Said):
         return [f"{check.name}: {check.detail}" for check in self.checks if not check.ok]
 
 
-class Start(_Said):
-    """A run begins, or goes on from `done` steps."""
+class Start(_Untrusted):
+    """A run starts, or resumes after `done` steps."""
 
     event: Literal["start"]
     name: Text = ""
@@ -78,7 +78,7 @@ class Start(_Said):
     device: Text = ""
 
 
-class Metric(_Said):
+class Metric(_Untrusted):
     """A line of metrics.jsonl: a reported step, or the held-out samples after one."""
 
     step: Whole
@@ -94,7 +94,7 @@ class Metric(_Said):
 
 
 class Step(Metric):
-    """A reported step, as the launcher tells it."""
+    """A reported step, as the launcher prints it."""
 
     event: Literal["step"]
     steps: Positive  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]: narrower, and frozen
@@ -103,24 +103,24 @@ class Step(Metric):
 
 
 class Evaluation(Metric):
-    """The held-out samples after a step, as the launcher tells them."""
+    """The evaluation on held-out samples after a step, as the launcher prints it."""
 
     event: Literal["eval"]
     accuracy: Number  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
 
 
-class Saved(_Said):
+class Saved(_Untrusted):
     event: Literal["checkpoint"]
     step: Whole
 
 
-class Note(_Said):
+class Note(_Untrusted):
     event: Literal["note"]
     text: Text
 
 
-class Result(_Said):
-    """What a run came to (`result.json`): see `training.metrics.result`."""
+class Result(_Untrusted):
+    """The result of a run (`result.json`): see `training.metrics.result`."""
 
     name: Text = ""
     steps: Whole
@@ -140,39 +140,39 @@ class Result(_Said):
     versions: Annotated[dict[Text, Text], Field(max_length=CHECKS)] = {}
 
 
-class LaunchExitError(Result):
-    """The result as the launcher tells it."""
+class ResultEvent(Result):
+    """The result, as the launcher prints it."""
 
     event: Literal["result"]
 
 
-class Place(_Said):
-    """Where a rendezvous store serves."""
+class Endpoint(_Untrusted):
+    """Where a rendezvous store listens."""
 
     address: IPvAnyAddress
     port: Annotated[int, Field(ge=1, le=65535)]
 
 
-_EVENT: TypeAdapter[Start | Step | Evaluation | Saved | Note | LaunchExitError] = TypeAdapter(
-    Annotated[Start | Step | Evaluation | Saved | Note | LaunchExitError, Field(discriminator="event")]
+_EVENT: TypeAdapter[Start | Step | Evaluation | Saved | Note | ResultEvent] = TypeAdapter(
+    Annotated[Start | Step | Evaluation | Saved | Note | ResultEvent, Field(discriminator="event")]
 )
-Said = TypeVar("Said", bound=_Said)
+Model = TypeVar("Model", bound=_Untrusted)
 
 
-def parsed(kind: type[Said], data: bytes | str, most: int = REPORT_BYTES) -> Said:
-    """One JSON document. Raises Unreadable."""
+def parsed(kind: type[Model], data: bytes | str, most: int = REPORT_BYTES) -> Model:
+    """One JSON document. Raises UnreadableError."""
     if len(data) > most:
-        raise Unreadable(f"it has more than {most // 1024} KiB")
+        raise UnreadableError(f"it is larger than {most // 1024} KiB")
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise Unreadable(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from None
+        raise UnreadableError(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from None
 
 
 def event(line: bytes | str) -> dict[str, Any] | None:
-    """The event that a launcher's line is; None for one of the job's own, for a cut one, and for a forged one."""
+    """The event in a launcher's line; None for a line of the job's own, a truncated one, and an invalid one."""
     if len(line) > LINE_BYTES:
         return None
     try:
@@ -183,7 +183,7 @@ def event(line: bytes | str) -> dict[str, Any] | None:
 
 
 def metrics(data: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of metrics.jsonl that are such lines; its first one may be cut."""
+    """The valid lines of metrics.jsonl; the first one may be truncated."""
     for line in lines([data]):
         try:
             yield Metric.model_validate_json(line).model_dump(exclude_unset=True)
@@ -192,14 +192,14 @@ def metrics(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def lines(chunks: Iterable[bytes], most: int = LINE_BYTES) -> Iterator[bytes]:
-    """The lines of a stream, without their ends; of one that is longer than `most` bytes, its beginning."""
-    held = bytearray()
+    """The lines of a stream, without line ends, each truncated to `most` bytes."""
+    line = bytearray()
     for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        for end in whole:
-            held += end[: most - len(held)]
-            yield bytes(held)
-            held.clear()
-        held += rest[: most - len(held)]
-    if held:
-        yield bytes(held)
+        *complete, rest = chunk.split(b"\n")
+        for end in complete:
+            line += end[: most - len(line)]
+            yield bytes(line)
+            line.clear()
+        line += rest[: most - len(line)]
+    if line:
+        yield bytes(line)

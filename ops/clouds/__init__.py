@@ -1,1 +1,1 @@
-"""What the commands need of each cloud beyond the engine, one folder a cloud."""
+"""What the commands need of each cloud beyond the Pulumi engine, one folder a cloud."""

@@ -1,4 +1,4 @@
-"""What the day-by-day commands need of a cloud beyond the engine: `ops.clouds.<cloud>.cloud.Cloud`."""
+"""What the commands need of a cloud beyond the engine: the contract of `ops.clouds.<cloud>.cloud.Cloud`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from infra.handover import Handover
 from infra.plan.model import Finding, Plan
+from ops.clock import REAL, Clock
 from ops.console.phases import Phase
 from ops.engine.state_repair import Row, State
 from ops.nodes.ssh import NodeState
@@ -17,67 +18,68 @@ from ops.project import Project
 
 @dataclass(frozen=True)
 class Discovered:
-    """The cluster as it is now: the handover with the nodes that can be reached, and what is on its way or missing."""
+    """The cluster as it is now: the handover with the reachable nodes, and the state of the other and missing ones."""
 
-    told: Handover
+    handover: Handover
     others: tuple[NodeState, ...]
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """A cloud of which the engine's own state says everything; each cloud overrides where there is more to it.
+    """A cloud whose resources are all in the engine's state; each cloud overrides what differs.
 
-    billed: it costs money, so `up` shows a plan with its price and asks.
+    billed: whether it costs money, so that `up` shows a plan with its price and asks.
     """
 
     project: Project
-    plan: Any  # the plan of this very cloud
+    plan: Any  # of this cloud
+    clock: Clock = REAL
     billed: ClassVar[bool] = False
 
-    def prepare(self, told: Handover) -> None:
-        """Puts the private key where the handover will say that it is. Raises Failure."""
+    def prepare(self, handover: Handover) -> None:
+        """Puts the private key at the path that the handover will name. Raises CommandError."""
 
-    def checked(self) -> tuple[Finding, ...]:
-        """What the cloud itself has to say of the plan before anything is made."""
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of the live account on the plan, before anything is created."""
         return ()
 
     def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
-        """The engine's state, completed with what exists and it lacks, and how many resources that were."""
+        """The engine's state, completed with existing resources that it lacks, and how many those are."""
         return state, 0
 
-    def discovered(self, told: Handover) -> Discovered:
-        """The nodes of the moment."""
-        return Discovered(told, ())
+    def discovered(self, handover: Handover) -> Discovered:
+        """The current nodes."""
+        return Discovered(handover, ())
 
-    def delivered(self) -> None:
-        """Withdraws what was asked for and not given, and raises Failure when there is such a thing."""
+    def require_capacity(self) -> None:
+        """Cancels requests for capacity that the cloud did not fulfil. Raises CommandError where there was one."""
 
     def renewable(self, group: str) -> None:
-        """Raises Failure for a group that its cloud refills by itself; a cloud without others does so for each."""
+        """Raises CommandError for a group that its cloud refills by itself."""
         raise NotImplementedError
 
     def renew(self, group: str) -> str:
-        """Ends what is left of a renewable group; returns what that was."""
+        """Terminates what is left of a renewable group; returns a summary."""
         raise NotImplementedError
 
     def fall_back(self) -> list[str]:
-        """Buys what the plan names for want of something cheaper; a line for each purchase."""
+        """Buys the fallback of the plan where cheaper capacity is unavailable; returns a line for each purchase."""
         return []
 
-    def strays(self, state: State) -> list[str]:
-        """A line for everything of the stack that exists and that the engine's state does not know."""
+    def orphans(self, state: State) -> list[str]:
+        """A line for each orphaned resource: tagged, but not in the Pulumi state."""
         return []
 
     def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
-        """The state with all of them that the engine can destroy, and their URNs."""
+        """The state with all orphans that the engine can destroy, and their URNs."""
         return state, []
 
     def clear(self, state: State, phase: Phase) -> list[str]:
-        """Ends what only the cloud itself can end, waits until no stray is left, and returns what there was."""
+        """Deletes orphans that the engine cannot, waits until none is left, and returns a line for each."""
         return []
 
 
 def of(project: Project, plan: Plan) -> Cloud:
-    """The cloud of a plan; its own SDK loads only with it."""
+    """The cloud of a plan; its SDK loads only with it."""
     cloud: Cloud = import_module(f"ops.clouds.{plan.cloud}.cloud").Cloud(project, plan)
     return cloud

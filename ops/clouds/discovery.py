@@ -1,4 +1,4 @@
-"""The nodes of the moment: machines of a rented cloud that carry the stack's tags, told as the handover tells nodes."""
+"""The current nodes: machines of a cloud with the stack's tags, as nodes of the handover."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ops.nodes import ssh
 from ops.nodes.ssh import NodeState
 
 SSH_PORT = 22
-HERE = ("pending", "running")  # states of machines that count; the others are leaving
+HERE = ("pending", "running")  # states of machines that count; others are shutting down
 
 
 class Machine(Protocol):
-    """A machine as its cloud describes it. hostname: what it calls itself. made_by: the engine's id of its fleet or
+    """A machine as its cloud describes it. hostname: its own name. made_by: the engine's id of its fleet or
     group, empty without one. attached: ids of its disks and interfaces, which end with it."""
 
     @property
@@ -53,56 +53,61 @@ Planned = TypeVar("Planned", bound=Group)
 
 
 def discovered(
-    told: Handover,
+    handover: Handover,
     groups: Sequence[Group],
-    found: Sequence[Machine],
+    machines: Sequence[Machine],
     keys: Mapping[str, str],
-    without_door: Callable[[Machine], str],
+    proxy_without_bastion: Callable[[Machine], str],
 ) -> Discovered:
-    """Machines that run and whose host key is known can be reached; the others are told with what they wait for.
+    """Running machines whose host key is known are nodes; the others come with the reason why they are not.
 
-    keys: host keys by machine id. without_door: the command that carries SSH to a machine where no machine of the
-    stack has a public address.
+    keys: host keys by machine id. proxy_without_bastion: the ProxyCommand to a machine where no machine of the stack
+    has a public address.
     """
-    reachable = [each for each in found if each.state == "running" and each.id in keys and _is_named(each)]
-    entrance = next((each for each in reachable if ENTRANCE in each.tags and each.public_address), None)
-    door = _node(groups, entrance, keys, "") if entrance else None
+    reachable = [
+        machine for machine in machines if machine.state == "running" and machine.id in keys and _is_named(machine)
+    ]
+    entrance = next((machine for machine in reachable if ENTRANCE in machine.tags and machine.public_address), None)
+    bastion = _node(groups, entrance, keys, "") if entrance else None
 
-    def way(machine: Machine) -> str:
+    def proxy(machine: Machine) -> str:
         if machine.public_address:
             return ""
-        return ssh.through(told, door) if door else without_door(machine)
+        return ssh.through(handover, bastion) if bastion else proxy_without_bastion(machine)
 
-    places = {group.name: i for i, group in enumerate(groups)}
-    made = [_node(groups, each, keys, way(each)) for each in reachable]
-    in_order = tuple(sorted(made, key=lambda node: places.get(node.group, len(groups))))
-    whole = told.model_copy(update={"nodes": in_order, "store": _store(groups, told, reachable)})
-    return Discovered(whole, tuple(_waiting(groups, each) for each in found if each not in reachable))
-
-
-def members(groups: Sequence[Group], found: Sequence[Machine]) -> tuple[NodeState, ...]:
-    """Nodes of a cluster of Kubernetes: they are reached through its API, never by SSH."""
-    return tuple(NodeState(each.hostname, group_of(groups, each), each.private_address, each.state) for each in found)
+    positions = {group.name: i for i, group in enumerate(groups)}
+    nodes = [_node(groups, machine, keys, proxy(machine)) for machine in reachable]
+    in_order = tuple(sorted(nodes, key=lambda node: positions.get(node.group, len(groups))))
+    current = handover.model_copy(update={"nodes": in_order, "store": _store(groups, handover, reachable)})
+    return Discovered(current, tuple(_waiting(groups, machine) for machine in machines if machine not in reachable))
 
 
-def missing(groups: Sequence[Planned], found: Sequence[Machine]) -> Iterator[tuple[Planned, str]]:
-    """The groups that have too few machines, and how many they have."""
-    here = [group_of(groups, each) for each in found if each.state in HERE]
+def members(groups: Sequence[Group], machines: Sequence[Machine]) -> tuple[NodeState, ...]:
+    """Nodes of a Kubernetes cluster: they are reached through its API, never by SSH."""
+    return tuple(
+        NodeState(machine.hostname, group_of(groups, machine), machine.private_address, machine.state)
+        for machine in machines
+    )
+
+
+def missing(groups: Sequence[Planned], machines: Sequence[Machine]) -> Iterator[tuple[Planned, str]]:
+    """The groups with too few machines, and how many they have."""
+    groups_present = [group_of(groups, machine) for machine in machines if machine.state in HERE]
     for group in groups:
-        if (number := here.count(group.name)) < group.count:
+        if (number := groups_present.count(group.name)) < group.count:
             yield group, f"{number} of {group.count} nodes"
 
 
 def group_of(groups: Sequence[Group], machine: Machine) -> str:
-    """Empty for a machine of a group that the stack file no longer has."""
+    """The name of a machine's group; empty where the stack file no longer has it."""
     return next((group.name for group in groups if group.tags.items() <= machine.tags.items()), "")
 
 
-def _store(groups: Sequence[Group], told: Handover, reachable: Sequence[Machine]) -> Store:
+def _store(groups: Sequence[Group], handover: Handover, reachable: Sequence[Machine]) -> Store:
     """The first member of its group runs it: of a fleet only now its address is known, and what an earlier discovery
-    told may be that of a member that is gone."""
-    members = (each.private_address for each in reachable if group_of(groups, each) == told.store.host)
-    return told.store.model_copy(update={"address": next(members, told.store.address)})
+    returned may be that of a member that has ended."""
+    members = (machine.private_address for machine in reachable if group_of(groups, machine) == handover.store.host)
+    return handover.store.model_copy(update={"address": next(members, handover.store.address)})
 
 
 def _node(groups: Sequence[Group], machine: Machine, keys: Mapping[str, str], proxy: str) -> Node:
@@ -118,16 +123,18 @@ def _node(groups: Sequence[Group], machine: Machine, keys: Mapping[str, str], pr
 
 
 def _is_named(machine: Machine) -> bool:
-    """Whether it can be told of by its name: who may change a machine in the cloud may call it what he likes."""
+    """Whether its name is a valid host name: whoever may change a machine in the cloud may name it anything."""
     return re.fullmatch(HOST, machine.hostname) is not None
 
 
 def _waiting(groups: Sequence[Group], machine: Machine) -> NodeState:
     reason = machine.state
     if machine.state == "running":
-        named = "its console has not told its host key yet"
+        no_key = "its host key is not in its console output yet"
         reason = (
-            named if _is_named(machine) else f"{machine.hostname!r} is no name of a host: end it, `up` starts another"
+            no_key
+            if _is_named(machine)
+            else f"{machine.hostname!r} is not a valid host name: terminate it, `up` starts another"
         )
     state = "starting" if machine.state in HERE else "leaving"
     return NodeState(machine.hostname or machine.id, group_of(groups, machine), machine.private_address, state, reason)

@@ -1,62 +1,84 @@
-"""`gpufleet catalog refresh`: the tables of the catalogue, written anew from what AWS answers."""
+"""`gpufleet catalog refresh`: rewrites the tables of the catalog from AWS's APIs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load
-from infra.catalog.table import TABLES, write
+import typer
+
+from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load, table
+from infra.catalog.table import TABLES
 from infra.clouds.aws.catalog.merge import Answers, Change, merge, together
 from ops.clouds.aws import catalog_source
 from ops.clouds.aws.account import Account
 from ops.console.phases import Phases
-from ops.errors import Failure
+from ops.console.terminal import Json, Screen, Yes, confirmed, show, write
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
-WORDS = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept, though AWS's answer has it not"}
+STATES = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept (absent from AWS's response)"}
+
+
+def command(
+    region: Annotated[
+        list[str] | None, typer.Option(help="query this region; can be repeated; default: all that have prices")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would change, write nothing")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Rewrite the tables from AWS's APIs: types, offerings, prices, spot. Shows the changes, and asks."""
+
+    def confirm(document: dict[str, Any]) -> bool:
+        write(text(document), error=as_json)
+        return not dry_run and (yes or confirmed("write the tables?"))
+
+    document = refresh(region or (), Phases(Screen(), quiet=as_json), confirm)
+    show(document, as_json, lambda _: "written" if document["written"] else "nothing was written")
 
 
 def refresh(
-    regions: Sequence[str], phases: Phases, agreed: Callable[[Document], bool], folder: Path = TABLES
+    regions: Sequence[str], phases: Phases, confirm: Callable[[Document], bool], folder: Path = TABLES
 ) -> Document:
-    """Asks AWS about each region in turn (without any: those that have prices) and writes what changed.
+    """Queries AWS for each region (by default those that have prices) and writes what changed.
 
-    agreed: shown what would change before anything is written. Raises Failure where AWS does not answer, or where its
-    answers contradict the tables; then nothing is written.
+    confirm: called with the changes before anything is written. Raises CommandError where AWS does not answer, or where
+    its answers contradict the tables; then nothing is written.
     """
     before = load(folder)
-    said: list[Answers] = []
+    answered: list[Answers] = []
     for region in regions or before.regions("aws"):
         with phases.phase(region) as phase:
-            said.append(catalog_source.ask(Account(region), before, phase.say))
-            phase.say(f"{len(said[-1].types)} types, {len(said[-1].prices)} prices, {len(said[-1].spot)} spot prices")
-    answers = together(said)
+            answer = catalog_source.ask(Account(region), before, phase.say)
+            answered.append(answer)
+            phase.say(f"{len(answer.types)} types, {len(answer.prices)} prices, {len(answer.spot)} spot prices")
+    answers = together(answered)
     try:
         merged = merge(before, answers)
     except TableError as error:
-        raise Failure(*error.problems, "AWS's answers do not fit the tables: nothing was written") from None
-    told = {
+        raise CommandError(*error.problems, "AWS's answers contradict the tables: nothing was written") from None
+    document = {
         "regions": list(answers.regions),
         "changes": [plain(change) for change in merged.changes],
         "left_out": list(answers.left_out),
         "confirmed": merged.confirmed,
     }
-    written = agreed(told) and merged.catalog != before
+    written = confirm(document) and merged.catalog != before
     if written:
         save(merged.catalog, folder)
-    return told | {"written": written}
+    return document | {"written": written}
 
 
 def save(tables: Catalog, folder: Path) -> None:
-    """Types first: what the other tables name is there whenever they are read."""
-    write(folder / "types.csv", tables.types, InstanceType)
-    write(folder / "prices.csv", tables.prices, Price)
-    write(folder / "offerings.csv", tables.offerings, Offering)
-    write(folder / "spot.csv", tables.spot, SpotPrice)
+    """Types first, since the other tables refer to them."""
+    table.write(folder / "types.csv", tables.types, InstanceType)
+    table.write(folder / "prices.csv", tables.prices, Price)
+    table.write(folder / "offerings.csv", tables.offerings, Offering)
+    table.write(folder / "spot.csv", tables.spot, SpotPrice)
     load.cache_clear()
 
 
@@ -69,17 +91,17 @@ def cell(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def text(told: Document) -> str:
-    """What changes, table by table; rows that AWS only confirmed are counted."""
-    lines = [line for change in told["changes"] for line in change_lines(change)]
-    lines += [f"left out  {line}" for line in told["left_out"]]
-    kinds = Counter(change["kind"] for change in told["changes"])
-    total = ", ".join(f"{kinds[kind]} {kind}" for kind in WORDS if kinds[kind]) or "nothing changed"
-    return "\n".join([*lines, f"{total}, {told['confirmed']} confirmed"])
+def text(document: Document) -> str:
+    """The changes, table by table; rows that AWS only confirmed are counted."""
+    lines = [line for change in document["changes"] for line in change_lines(change)]
+    lines += [f"left out  {line}" for line in document["left_out"]]
+    kinds = Counter(change["kind"] for change in document["changes"])
+    total = ", ".join(f"{kinds[kind]} {kind}" for kind in STATES if kinds[kind]) or "nothing changed"
+    return "\n".join([*lines, f"{total}, {document['confirmed']} confirmed"])
 
 
 def change_lines(change: Document) -> list[str]:
-    head = f"{change['table']:<9} {change['row']:<34} {WORDS[change['kind']]}"
+    head = f"{change['table']:<9} {change['row']:<34} {STATES[change['kind']]}"
     return [
         head,
         *(f"{'':<10}{column}: {cell['before']} → {cell['after']}" for column, cell in change["cells"].items()),

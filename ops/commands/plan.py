@@ -1,11 +1,13 @@
-"""`gpufleet plan`: what a stack would create and cost, rendered in this process; against another plan; as a picture."""
+"""`gpufleet plan`: what a stack would create and cost, rendered in this process; compared with another plan; drawn."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra.evaluate import Evaluation, decide, described
 from infra.gc_pause import uncollected
@@ -14,8 +16,9 @@ from infra.plan.summary import summary_of
 from infra.printable import escaped
 from infra.spec import StackFile
 from infra.spec.cluster import Budget
-from ops import stack as cluster
-from ops.errors import Failure
+from ops import stack as stacks
+from ops.console.terminal import Json, Stack, show
+from ops.errors import CommandError
 from ops.project import Project
 
 RUNS = {"this computer": "runs here", "nodes as root": "runs as root"}  # by where a command runs
@@ -23,9 +26,9 @@ RUNS = {"this computer": "runs here", "nodes as root": "runs as root"}  # by whe
 
 @dataclass(frozen=True)
 class Planned:
-    """A stack's file, what was decided of it, and the document of `--json` (the design's contract).
+    """A stack's file, its plan, and the document of `--json`.
 
-    The document of a plan that was held against another has the `difference` too.
+    The document of a plan that was compared with another has the `difference`, too.
     """
 
     file: StackFile
@@ -34,24 +37,44 @@ class Planned:
 
     @property
     def refused(self) -> bool:
-        """Whether a rule over the decision, or the policy over its resources, forbids it."""
+        """Whether a check of the plan, or the policy on its resources, found an error."""
         return any(finding["level"] == "error" for finding in self.document["findings"])
+
+
+def command(
+    stack: Stack,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="REF|FILE", help="show what differs from a git commit, or from a saved --json plan"),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="draw the topology, with prices", dir_okay=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a stack would create and cost; creates nothing, needs no credentials."""
+    planned = plan(Project.find(), stack, against)
+    if picture is not None:
+        draw(planned, picture)
+    show(planned.document, as_json, lambda _: text(planned))
+    if planned.refused:
+        raise typer.Exit(1)
 
 
 def plan(project: Project, stack: str, against: str | None = None) -> Planned:
     """against: a git ref, or the file of a saved `--json` plan.
 
-    Raises Failure (code 2) for a wrong stack file and for an `against` that is no plan of this stack; a plan that a
-    rule refuses is told with its findings.
+    Raises CommandError (code 2) for a wrong stack file and for an `against` that is not a plan of this stack; a refused
+    plan is returned with its findings.
     """
     with uncollected():
         return _plan(project, stack, against)
 
 
 def _plan(project: Project, stack: str, against: str | None) -> Planned:
-    file = cluster.read(project, stack)
+    file = stacks.read(project, stack)
     decided = decide(file)
-    from infra import graph  # pulls in the engine's SDK: only once the file is known to be sound
+    from infra import graph  # imports the engine's SDK: only once the file is known to be valid
 
     evaluation = Evaluation(file, decided)
     if against is None:
@@ -65,14 +88,14 @@ def _plan(project: Project, stack: str, against: str | None) -> Planned:
     return Planned(file, decided, {**document, "against": against, "difference": difference})
 
 
-def picture(planned: Planned, file: Path) -> None:
-    """Writes the topology as SVG. Raises Failure for a file that cannot be written."""
-    from infra.graph.picture import draw
+def draw(planned: Planned, file: Path) -> None:
+    """Writes the topology as SVG. Raises CommandError for a file that cannot be written."""
+    from infra.graph import picture
 
     try:
-        file.write_text(draw(planned.decided))
+        file.write_text(picture.draw(planned.decided))
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror}") from None
+        raise CommandError(f"{file}: {error.strerror}") from None
 
 
 def text(planned: Planned) -> str:
@@ -99,13 +122,13 @@ def text(planned: Planned) -> str:
 
 
 def finding_line(planned: Planned, finding: dict[str, str]) -> str:
-    """A rule's finding with its place in the stack file; the policy's with the resource that it is about."""
-    by_rule = next((told for told in planned.decided.findings if told.to_json() == finding), None)
+    """A check's finding with its line in the stack file; the policy's with its resource."""
+    by_rule = next((item for item in planned.decided.findings if item.to_json() == finding), None)
     return described(by_rule, planned.file) if by_rule else "{path}: {message} [{rule}]".format(**finding)
 
 
 def price_line(cost: Cost) -> str:
-    """An hour, what it is made of, and what work costs."""
+    """The price of an hour, its items, and the price of work."""
     if cost.unknown:
         return f"unknown: {cost.unknown}"
     parts = [f"{cost.hourly:,.2f} {cost.currency}/h"]
@@ -121,14 +144,14 @@ def price_line(cost: Cost) -> str:
 
 
 def month_line(cost: Cost, budget: Budget | None) -> str:
-    """A month of such hours, and whether the dearest of them keep the budget; empty for what costs nothing."""
+    """The price of a month, and whether the highest one is within the budget; empty for what costs nothing."""
     if not cost.hourly_max:
         return ""
     most = f" · at most {cost.monthly_max:,.0f}" if cost.hourly_max > cost.hourly else ""
     limits = [("h", cost.hourly_max, budget.hourly), ("month", cost.monthly_max, budget.monthly)] if budget else []
-    held = [
+    verdicts = [
         f" · budget {limit:,.10g} {cost.currency}/{period} {'ok' if most_of <= limit else 'EXCEEDED'}"
         for period, most_of, limit in limits
         if limit is not None
     ]
-    return f"{cost.monthly:,.0f} {cost.currency} ({HOURS_PER_MONTH} h){most}{''.join(held)}"
+    return f"{cost.monthly:,.0f} {cost.currency} ({HOURS_PER_MONTH} h){most}{''.join(verdicts)}"

@@ -1,4 +1,4 @@
-"""`gpufleet select`: which instance types fit a job, cheapest work first. Tables only: no network, no credentials."""
+"""`gpufleet select`: the instance types that fit a job, cheapest work first, from tables: no network or credentials."""
 
 from __future__ import annotations
 
@@ -7,16 +7,48 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import FabricNeed, Precision, UnknownRegionError, selection
 from infra.catalog.selection import Ask, AskError, Choice, Exchange, Offer
-from ops.errors import Failure
+from ops.console.terminal import Json, Rate, show
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 SHOWN = 12  # rows that a person reads; --json has them all
 DEPLOYED = ("aws", "alicloud")  # the clouds that `up` knows; the tables know more
+
+
+def command(
+    gpus: Annotated[int, typer.Option(min=1, help="how many GPUs", show_default=False)],
+    region: Annotated[
+        str | None, typer.Option(help="where, e.g. us-east-1; without it each type where it costs least")
+    ] = None,
+    gpu_memory: Annotated[float, typer.Option(metavar="GIB", help="usable memory of each GPU, at least")] = 0.0,
+    precision: Annotated[Precision, typer.Option(help="format of the matrix products")] = "bf16",
+    fabric: Annotated[FabricNeed, typer.Option(help="a fast network between nodes")] = "preferred",
+    budget: Annotated[float | None, typer.Option(metavar="USD", help="at most, per hour, all nodes")] = None,
+    clouds: Annotated[
+        str, typer.Option(metavar="NAME,…", help="of aws, alicloud, azure, tencent: in one table")
+    ] = "aws",
+    rate: Rate = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the instance types that fit a job by the price of its work."""
+    ranking = select(
+        gpus=gpus,
+        region=region,
+        gpu_memory_gib=gpu_memory,
+        precision=precision,
+        fabric=fabric,
+        budget_usd_per_hour=budget,
+        rate=rate,
+        clouds=clouds.split(","),
+    )
+    show(ranking, as_json, text)
 
 
 def select(
@@ -30,9 +62,9 @@ def select(
     rate: str | None = None,
     clouds: Sequence[str] = DEPLOYED[:1],
 ) -> Document:
-    """The document of `--json`; see `Ask` for what is asked. rate: `CNY=7.10@2026-11-20`, units for a dollar on a day.
+    """The document of `--json`; see `Ask` for the parameters. rate: `CNY=7.10@2026-11-20`, units for a dollar on a day.
 
-    Raises Failure, code 2, for an ask that makes no sense.
+    Raises CommandError, code 2, for invalid parameters.
     """
     tables = catalog.load()
     try:
@@ -48,33 +80,33 @@ def select(
         )
         return document(ask, selection.choose(ask, tables), tables.least_measured_share)
     except (AskError, UnknownRegionError) as mistake:
-        raise Failure(str(mistake), code=2) from None
+        raise CommandError(str(mistake), code=2) from None
 
 
 def exchange(rate: str | None) -> Exchange | None:
     """Raises AskError."""
     if rate is None:
         return None
-    found = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)@(\d{4}-\d{2}-\d{2})", rate)
-    if found is None:
-        raise AskError(f"rate: '{rate}' is no rate with its day, such as CNY=7.10@2026-11-20")
-    currency, amount, day = found.groups()
+    match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)@(\d{4}-\d{2}-\d{2})", rate)
+    if match is None:
+        raise AskError(f"rate: '{rate}' is not a rate with its day, such as CNY=7.10@2026-11-20")
+    currency, amount, day = match.groups()
     try:
         return Exchange(currency=currency, per_usd=float(amount), date=date.fromisoformat(day))
     except ValueError:
-        raise AskError(f"rate: '{day}' is no day") from None
+        raise AskError(f"rate: '{day}' is not a date") from None
 
 
 def document(ask: Ask, chosen: Choice, least_measured_share: float) -> Document:
     return {
-        "ask": asdict(ask) | {"clouds": list(ask.clouds), "exchange": _told(ask.exchange)},
+        "ask": asdict(ask) | {"clouds": list(ask.clouds), "exchange": _exchange_document(ask.exchange)},
         "ranked": [_ranked(offer) for offer in chosen.ranked],
         "rejected": [asdict(rejected) for rejected in chosen.rejected],
         "estimate": {"share_of_dense_peak": round(least_measured_share, 4)},
     }
 
 
-def _told(exchange: Exchange | None) -> Document | None:
+def _exchange_document(exchange: Exchange | None) -> Document | None:
     return None if exchange is None else asdict(exchange) | {"date": exchange.date.isoformat()}
 
 
@@ -106,21 +138,21 @@ def _ranked(offer: Offer) -> Document:
     }
 
 
-def text(told: Document) -> str:
-    """The ranking as a table, what its figures rest on, and the rejected types by reason."""
-    ask, ranked = told["ask"], told["ranked"]
+def text(document: Document) -> str:
+    """The ranking as a table, the sources of its figures, and the rejected types by reason."""
+    ask, ranked = document["ask"], document["ranked"]
     lines = [headline(ask), ""]
     if ranked:
         wide = ask["region"] is None
         lines += ["  USD/PFLOP-h     USD/h  USD/GPU-h", *(row(offer, wide) for offer in ranked[:SHOWN])]
         lines += [f"  … {hidden} more with --json"] if (hidden := len(ranked) - SHOWN) > 0 else []
-        lines += ["", *(f"  {note}" for note in notes(told))]
+        lines += ["", *(f"  {note}" for note in notes(document))]
     else:
         lines += ["  no type fits"]
-    if told["rejected"]:
-        lines += ["", "  not fit:", *(f"    {reason}: {names}" for reason, names in by_reason(told))]
-    if others := undeployable(told):
-        lines += ["", f"  not deployable yet: {', '.join(others)} (rows to compare with; no stack file names them)"]
+    if document["rejected"]:
+        lines += ["", "  not fit:", *(f"    {reason}: {names}" for reason, names in by_reason(document))]
+    if others := undeployable(document):
+        lines += ["", f"  not deployable yet: {', '.join(others)} (for comparison only)"]
     return "\n".join(lines)
 
 
@@ -146,30 +178,32 @@ def row(offer: Document, wide: bool = False) -> str:
     return f"{money}  {offer['nodes']:>3} × {offer['type']:<{22 if wide else 18}} {hardware}{fabric}{place}"
 
 
-def notes(told: Document) -> list[str]:
-    """What the figures rest on: a ranking is worth as much as its sources."""
-    days = sorted({offer["price"]["date"] for offer in told["ranked"]})
+def notes(document: Document) -> list[str]:
+    """The dates and sources of the figures."""
+    days = sorted({offer["price"]["date"] for offer in document["ranked"]})
     lines = [f"on-demand prices of {' to '.join(dict.fromkeys((days[0], days[-1])))}; rates are dense, not sparse"]
-    if (exchange := told["ask"]["exchange"]) is not None:
+    if (exchange := document["ask"]["exchange"]) is not None:
         lines.append(f"1 USD = {exchange['per_usd']:g} {exchange['currency']} on {exchange['date']}, as given")
-    if not all(offer["measured"] for offer in told["ranked"]):
-        percent = f"{100 * told['estimate']['share_of_dense_peak']:.0f} % of its peak"
-        lines.append(f"~ no {told['ask']['precision']} measurement known: {percent}, the least of the measured GPUs")
+    if not all(offer["measured"] for offer in document["ranked"]):
+        percent = f"{100 * document['estimate']['share_of_dense_peak']:.0f} % of its peak"
+        lines.append(
+            f"~ no {document['ask']['precision']} measurement known: {percent}, the least of the measured GPUs"
+        )
     return lines
 
 
-def undeployable(told: Document) -> list[str]:
-    """The clouds of the answer that can be compared, and nothing more."""
-    clouds = {each["cloud"] for each in [*told["ranked"], *told["rejected"]]}
+def undeployable(document: Document) -> list[str]:
+    """The clouds of the answer that can only be compared."""
+    clouds = {offer["cloud"] for offer in [*document["ranked"], *document["rejected"]]}
     return sorted(clouds - {*DEPLOYED})
 
 
-def by_reason(told: Document) -> list[tuple[str, str]]:
-    """The rejected types, together where they share a reason; a family by its name where all its sizes do."""
-    sizes = Counter(family(each["type"]) for each in [*told["ranked"], *told["rejected"]])
+def by_reason(document: Document) -> list[tuple[str, str]]:
+    """The rejected types by reason; a whole family by its name."""
+    sizes = Counter(family(offer["type"]) for offer in [*document["ranked"], *document["rejected"]])
     names: dict[str, list[str]] = defaultdict(list)
-    for each in told["rejected"]:
-        names[each["reason"]].append(each["type"])
+    for rejected in document["rejected"]:
+        names[rejected["reason"]].append(rejected["type"])
     return [(reason, ", ".join(shortened(types, sizes))) for reason, types in names.items()]
 
 

@@ -1,12 +1,13 @@
-"""`gpufleet status`: what each node says of itself, the newest run, and what the cluster costs."""
+"""`gpufleet status`: each node's state, the newest run, and the cost of the cluster."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from infra import evaluate
-from ops import stack as cluster
+from ops import stack as stacks
+from ops.clock import REAL, Clock
+from ops.console.terminal import Json, Stack, show
 from ops.jobs import runs
 from ops.nodes import ssh
 from ops.project import Project
@@ -14,38 +15,43 @@ from ops.project import Project
 Document = dict[str, Any]
 
 
-def status(project: Project, stack: str) -> Document:
-    """The document of `--json`. Raises Failure when the stack file is wrong or the stack is not up."""
-    cost = evaluate.decide(cluster.read(project, stack)).cost
+def command(stack: Stack, as_json: Json = False) -> None:
+    """Show each node's state, the newest run and the cost."""
+    show(status(Project.find(), stack), as_json, text)
+
+
+def status(project: Project, stack: str, clock: Clock = REAL) -> Document:
+    """The document of `--json`. Raises CommandError when the stack file is wrong or the stack is not up."""
+    cost = evaluate.decide(stacks.read(project, stack)).cost
     hourly = None if cost.unknown else cost.hourly
-    now = cluster.discovered(project, stack)
+    current = stacks.discovered(project, stack)
     newest = runs.newest(project, stack)
     return {
         "stack": stack,
-        "cloud": now.told.cloud,
-        "nodes": [state.as_json() for state in (*ssh.states(now.told), *now.others)],
+        "cloud": current.handover.cloud,
+        "nodes": [state.as_json() for state in (*ssh.states(current.handover), *current.others)],
         "run": newest.as_json() if newest else None,
         "cost": {
             "hourly": hourly,
-            "spent": None if hourly is None else round(hourly * hours_up(project, stack), 2),
+            "spent": None if hourly is None else round(hourly * hours_up(project, stack, clock), 2),
             "currency": cost.currency,
             "unknown": cost.unknown,
         },
     }
 
 
-def hours_up(project: Project, stack: str) -> float:
-    """Hours since the stack's first `up`, as that wrote it down."""
+def hours_up(project: Project, stack: str, clock: Clock) -> float:
+    """Hours since the stack's first `up`."""
     since = project.since(stack)
-    return (time.time() - float(since.read_text())) / 3600 if since.is_file() else 0.0
+    return (clock.now() - float(since.read_text())) / 3600 if since.is_file() else 0.0
 
 
-def text(told: Document) -> str:
-    rows = [(node["name"], f"{node['address']:<16} {node['state']:<12} {node['reason']}") for node in told["nodes"]]
-    rows += [("run", run_line(told["run"]))]
-    rows += [("cost", cost_line(told["cost"]))]
+def text(document: Document) -> str:
+    rows = [(node["name"], f"{node['address']:<16} {node['state']:<12} {node['reason']}") for node in document["nodes"]]
+    rows += [("run", run_line(document["run"]))]
+    rows += [("cost", cost_line(document["cost"]))]
     return "\n".join(
-        [f"{told['stack']} · {told['cloud']}", *(f"  {name:<12} {value}".rstrip() for name, value in rows)]
+        [f"{document['stack']} · {document['cloud']}", *(f"  {name:<12} {value}".rstrip() for name, value in rows)]
     )
 
 

@@ -2,231 +2,123 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
-from infra.handover import Handover, Node
-from ops import stack as cluster
-from ops import untrusted
-from ops.errors import Failure
-from ops.jobs import rendezvous, runs, storage_grants
-from ops.jobs import workers as crew
-from ops.jobs.runs import Run
-from ops.jobs.workers import Event, Worker
+import typer
+
+from infra.handover import Handover
+from ops import stack as stacks
+from ops.console.terminal import Json, Screen, show
+from ops.errors import CommandError
+from ops.jobs import base, progress, runs, storage_grants
+from ops.jobs.base import Job, JobRunner, OnEvent, Outcome
 from ops.nodes import ssh
 from ops.project import Project
-from ops.untrusted import METRICS_BYTES, REPORT_BYTES, Result, Unreadable
-from training import atomic
 from training.config import job as config
 
-PREEMPTED = 75
-NO_LOGIN, NOT_WRITABLE, NO_SESSIONS = 3, 4, 5  # exit codes of `_ship`'s line on a node
-FETCH_SECONDS = 600.0  # for a run's metrics, by a slow link
-MAKE_FOLDER = 'mkdir -p -- "$0" && test -w "$0"'
-READ_END = 'test -f "$0" && exec tail -c "$1" -- "$0"'  # a job writes its results itself: a pipe has no end
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run that has ended well: where its files lie on this computer, and whether it went on from a checkpoint."""
-
-    run: Run
-    resumed: bool
-    result: dict[str, Any]
+def command(
+    job: Annotated[str, typer.Argument(help="a job file, or the name of a shipped one (training/jobs)")],
+    stack: Annotated[str, typer.Option("--stack", "-s", metavar="STACK", help="where to run it")],
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. optimizer.lr=0.05"),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="GROUP", help="whose nodes, where several groups have GPUs")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a training job on a stack's nodes, follow it, and fetch its result. Ctrl-C stops it with a checkpoint."""
+    project = Project.find()
+    with progress.Progress(Screen(), quiet=as_json) as shown:
+        outcome = train(project, stack, job, setting or [], shown.event, group)
+    show(progress.document(project, stack, outcome), as_json, progress.text)
 
 
 def train(
     project: Project,
     stack: str,
     job: str,
-    overrides: list[str],
-    on_event: Callable[[Event], None],
+    overrides: Sequence[str],
+    on_event: OnEvent,
     group: str | None = None,
 ) -> Outcome:
     """Runs a job on every node with GPUs, one process a GPU, and fetches its result; group: see `working`.
 
-    Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises Failure: code 2 for a wrong job file,
-    75 when it was stopped with a durable checkpoint, 1 for anything else.
+    Ctrl-C stops it with a checkpoint; the same command then resumes it. Raises CommandError: code 2 for a wrong job
+    file, 75 when it was stopped with a durable checkpoint, 1 for anything else.
     """
     text, upload = _checked(job, overrides)
-    whole = cluster.discovered(project, stack).told
-    if whole.kubernetes:
-        return _submitted(project, stack, job, text, overrides, on_event, group)
-    told = working(whole, group)
-    if not told.nodes:
-        raise Failure(f"no node of {stack} that has GPUs is up: `gpufleet status {stack}` tells what is missing")
-    if missing := [f"{s.name} is {s.state}: {s.reason}" for s in ssh.states(told) if s.state != "ready"]:
-        raise Failure(*missing, f"`gpufleet up {stack}` makes the nodes ready")
-    grant = storage_grants.of_run(told, upload)
+    handover = stacks.discovered(project, stack).handover
     run, resumed = runs.choose(project, stack, Path(job).stem)
-    again = _command(job, stack, overrides, group)
-    key = secrets.token_hex(32)
-    with run.following(), rendezvous.store(whole, len(told.nodes), key) as store:
-        files = {node.name: _ship(told, node, run, text) for node in told.nodes}
-        workers = [
-            Worker.start(told, node, _launch(told, node, run, files[node.name], store, overrides, grant))
-            for node in told.nodes
-        ]
-        for worker in workers if store else ():
-            rendezvous.send_key(worker.process, key)
-        ended = crew.follow(workers, run.folder / "events.jsonl", on_event)
-    if PREEMPTED in ended.codes:
-        raise Failure(f"stopped with a checkpoint: {again} resumes {run.name}", code=PREEMPTED)
-    if ended.reporter is None or any(ended.codes):
-        raise Failure(*ended.complaints(), f"{again} tries again from the last checkpoint")
-    return Outcome(run, resumed, _fetch(told, ended.reporter.node, run))
+    whole = Job(run, text, upload, tuple(overrides), resumed, _command(job, stack, overrides, group))
+    runner = _on_kubernetes(project, stack, whole, group) if handover.kubernetes else _over_ssh(handover, whole, group)
+    return base.run(runner, on_event)
 
 
-def _submitted(
-    project: Project,
-    stack: str,
-    job: str,
-    text: str,
-    overrides: list[str],
-    on_event: Callable[[Event], None],
-    group: str | None,
-) -> Outcome:
-    """The same on a cluster of Kubernetes, whose own machinery starts the ranks and starts them again.
+def _over_ssh(handover: Handover, job: Job, group: str | None) -> JobRunner:
+    """Raises CommandError while a node of the group is not ready."""
+    from ops.jobs.ssh import SshRunner
 
-    group: the first one or None, since the runtime of TrainJobs, which `up` leaves there, is of that one alone.
-    """
+    chosen = working(handover, group)
+    if not chosen.nodes:
+        raise CommandError(f"no GPU node of {handover.stack} is up: see `gpufleet status {handover.stack}`")
+    if missing := [f"{s.name} is {s.state}: {s.reason}" for s in ssh.states(chosen) if s.state != "ready"]:
+        raise CommandError(*missing, f"`gpufleet up {handover.stack}` makes the nodes ready")
+    return SshRunner(handover, chosen, job, storage_grants.of_run(chosen, job.upload))
+
+
+def _on_kubernetes(project: Project, stack: str, job: Job, group: str | None) -> JobRunner:
+    """group: the first one or None, since the runtime of TrainJobs, which `up` installs there, is of that one alone."""
     from infra.clouds.kubernetes.plan.model import KubernetesPlan
     from infra.plan.summary import summary_of
     from ops.clouds.kubernetes.cloud import connected
-    from ops.jobs.kubernetes import Submission
+    from ops.jobs.kubernetes import KubernetesRunner
 
-    decided = cluster.decide(cluster.read(project, stack))
-    if not isinstance(decided, KubernetesPlan):
-        location = summary_of(decided).location
-        raise Failure(f"jobs on {location} are submitted with its own tools: see docs/kubernetes.md")
-    own = decided.groups[0].name
-    if group not in (None, own):
-        raise Failure(f"--group {group}: jobs run on the first group of `nodes`, {own}; leave --group out", code=2)
-    run, resumed = runs.choose(project, stack, Path(job).stem)
-    submission = Submission(decided, run, connected(decided))
-    submission.clear(on_event, resumed=resumed)
-    with run.following():
-        try:
-            submission.submit(text, [*overrides, f"out={_text(f'{decided.storage[0].mount}/runs/{run.place}')}"])
-            result = submission.follow(on_event)
-        except KeyboardInterrupt:
-            on_event({"event": "stopping"})
-            submission.stop()
-            again = _command(job, stack, overrides, group)
-            raise Failure(f"stopped, with a checkpoint where one was due: {again} resumes", code=PREEMPTED) from None
-    told = untrusted.parsed(Result, json.dumps(result)).model_dump()
-    atomic.write(run.result, json.dumps(told, indent=1).encode())
-    return Outcome(run, resumed, told)
+    plan = stacks.decide(stacks.read(project, stack))
+    if not isinstance(plan, KubernetesPlan):
+        raise CommandError(
+            f"jobs on {summary_of(plan).location} are submitted with its own tools: see docs/kubernetes.md"
+        )
+    first = plan.groups[0].name
+    if group not in (None, first):
+        raise CommandError(f"--group {group}: jobs run on the first group of `nodes`, {first}; omit --group", code=2)
+    return KubernetesRunner(plan, job, connected(plan))
 
 
-def _command(job: str, stack: str, overrides: list[str], group: str | None) -> str:
-    """What a person types to go on: without its settings a run would be another one."""
+def _command(job: str, stack: str, overrides: Sequence[str], group: str | None) -> str:
+    """What a person types to resume: without its settings a run would be another one."""
     more = [part for setting in overrides for part in ("--set", setting)] + (["--group", group] if group else [])
     return f"`{shlex.join(['gpufleet', 'train', job, '--stack', stack, *more])}`"
 
 
-def working(told: Handover, group: str | None = None) -> Handover:
-    """The cluster without the nodes that only help, as a head does: with those of one group, if it is named.
+def working(handover: Handover, group: str | None = None) -> Handover:
+    """The cluster with those nodes alone that run ranks: those of one group, if it is named, else all that have GPUs.
 
-    Those are the ones without GPUs; where no node has any, those of the group that keeps the rendezvous store, unless
-    there is no other. Raises Failure where several groups have GPUs and none is named: their nodes are not equal, and
-    may not reach each other.
+    Where no node has any GPU: all but the group that runs the rendezvous store, unless there is no other. Raises
+    CommandError where several groups have GPUs and none is named: their nodes are not equal, and may not reach each
+    other.
     """
-    names = [each.name for each in told.groups]
+    names = [item.name for item in handover.groups]
     if group not in [None, *names]:
-        raise Failure(f"{told.stack} has no group {group}; it has {', '.join(names)}", code=2)
-    gpus = {each.name for each in told.groups if each.gpus_per_node}
-    if group is None and len(gpus) > 1:
-        raise Failure(f"a job runs on one group: name it with --group, one of {', '.join(sorted(gpus))}", code=2)
-    others = {name for name in names if name != told.store.host}
-    groups = {group} if group else gpus or others or {told.store.host}
-    return told.model_copy(update={"nodes": tuple(node for node in told.nodes if node.group in groups)})
+        raise CommandError(f"{handover.stack} has no group {group}; it has {', '.join(names)}", code=2)
+    with_gpus = {item.name for item in handover.groups if item.gpus_per_node}
+    if group is None and len(with_gpus) > 1:
+        choices = ", ".join(sorted(with_gpus))
+        raise CommandError(f"a job runs on one group: name it with --group, one of {choices}", code=2)
+    others = {name for name in names if name != handover.store.host}
+    groups = {group} if group else with_gpus or others or {handover.store.host}
+    return handover.model_copy(update={"nodes": tuple(node for node in handover.nodes if node.group in groups)})
 
 
-def _checked(job: str, overrides: list[str]) -> tuple[str, str | None]:
-    """The job file's text and where it uploads to, once the job in it is known to be sound: before any node is asked
-    for anything."""
+def _checked(job: str, overrides: Sequence[str]) -> tuple[str, str | None]:
+    """The job file's text and where it uploads to, once the job is known to be valid: before any node is contacted."""
     try:
-        upload = config.load(job, overrides).checkpoint.upload
+        upload = config.load(job, list(overrides)).checkpoint.upload
         return config.find(job).read_text(), upload
     except config.JobError as error:
-        raise Failure(*str(error).splitlines(), code=2) from None
-
-
-def _ship(told: Handover, node: Node, run: Run, text: str) -> str:
-    """Puts the job file on a node, whole or not at all, where the job may read it; returns its path there.
-
-    Makes the run's folder, as the login of jobs: a run of an earlier version may belong to another one.
-    """
-    path, out = ssh.under(node, f"/var/lib/gpufleet/jobs/{run.place}.toml"), _out(told, node, run)
-    folder, aside, final = (shlex.quote(p) for p in (str(PurePosixPath(path).parent), f"{path}.part", path))
-    login = f"test -x {ssh.AS_JOB} || exit {NO_LOGIN}; " if node.prefix == "/" else ""
-    login += f"test -x {storage_grants.WITH_GRANT} || exit {NO_SESSIONS}; " if told.storage_role else ""
-    made = f"{ssh.as_job(node, ['sh', '-c', MAKE_FOLDER, out])} < /dev/null || exit {NOT_WRITABLE}; "
-    placed = f"umask 027 && mkdir -p {folder} && cat > {aside} && mv {aside} {final}"
-    answer = ssh.run(told, node, login + made + placed, text)
-    if answer.returncode == NO_LOGIN:
-        raise Failure(f"{node.name} has no login for jobs yet: `gpufleet up {told.stack}` makes it")
-    if answer.returncode == NO_SESSIONS:
-        raise Failure(f"{node.name} gives no storage sessions yet: `gpufleet up {told.stack}` makes it")
-    if answer.returncode == NOT_WRITABLE:
-        said = answer.stderr.strip() or f"{out} belongs to another login"
-        raise Failure(f"{node.name}: the login of jobs cannot write: {said}: give it that folder, or move it away")
-    if answer.returncode:
-        raise Failure(f"{node.name} cannot take the job file: {ssh.last_line(answer.stderr)}")
-    return path
-
-
-def _out(told: Handover, node: Node, run: Run) -> str:
-    """The run's folder as a node sees it: on storage that all nodes share, or on its own disk.
-
-    Not on a bucket, as Mountpoint for S3 shows it: checkpoints are renamed when they are whole, and metrics are
-    appended to; it does neither (mountpoint-s3, doc/SEMANTICS.md).
-    """
-    shared = (storage.path for storage in told.storage if storage.kind != "bucket")
-    return f"{next(shared, ssh.under(node, '/var/lib/gpufleet'))}/runs/{run.place}"
-
-
-def _text(text: str) -> str:
-    """A text as TOML has it, which knows JSON's escapes but those of half a character."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _launch(told: Handover, node: Node, run: Run, file: str, store: str, overrides: list[str], grant: str = "") -> str:
-    """The shell line that runs the job's launcher on a node. grant: what it may do in buckets until it ends."""
-    group = next(group for group in told.groups if group.name == node.group)
-    words = ["-m", "training", "launch", file, "--attached", "--events"]
-    words += ["--store", store, "--store-key", "-"] if store else []
-    words += ["--nnodes", str(len(told.nodes)), "--nproc", str(max(1, group.gpus_per_node))]
-    for setting in [*overrides, f"out={_text(_out(told, node, run))}"]:
-        words += ["--set", setting]
-    before = storage_grants.command(ssh.JOB_LOGIN, run.place, grant) if grant else ()
-    return rendezvous.python(told, node, words, group.variables, before)
-
-
-def _fetch(told: Handover, node: Node, run: Run) -> dict[str, Any]:
-    """Brings the run's metrics and result to this computer; the result last, since it is what makes a run finished."""
-    whole = untrusted.metrics(_read(told, node, run, "metrics.jsonl", METRICS_BYTES))
-    atomic.write(run.folder / "metrics.jsonl", "".join(f"{json.dumps(line)}\n" for line in whole).encode())
-    try:
-        result = untrusted.parsed(Result, _read(told, node, run, "result.json", REPORT_BYTES)).model_dump()
-    except Unreadable as fault:
-        raise Failure(f"{node.name} sends an unreadable result.json: {fault}") from None
-    atomic.write(run.result, json.dumps(result, indent=1).encode())
-    return result
-
-
-def _read(told: Handover, node: Node, run: Run, name: str, most: int) -> bytes:
-    """The end of a file in the run's folder on a node, read as the login of jobs: a link in its place leads to no file
-    that a job could not read itself. Raises Failure."""
-    file = f"{_out(told, node, run)}/{name}"
-    line = ssh.as_job(node, ["sh", "-c", READ_END, file, str(most)])
-    answer = ssh.run(told, node, line, seconds=FETCH_SECONDS, most=most)
-    if answer.returncode:
-        raise Failure(f"cannot fetch {file} from {node.name}: {ssh.last_line(answer.stderr) or 'it is no file'}")
-    return answer.stdout.encode()
+        raise CommandError(*str(error).splitlines(), code=2) from None

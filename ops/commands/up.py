@@ -1,14 +1,13 @@
-"""`gpufleet up`: stack file → agreed price → nodes → configured → proven ready, as the chain of the public commands."""
+"""`gpufleet up`: stack file → confirmed price → nodes → configured → verified, as a chain of public commands."""
 
 from __future__ import annotations
 
-import json
-import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from infra.evaluate import described
 from infra.handover import Handover
@@ -16,127 +15,149 @@ from infra.plan.model import Finding, Plan
 from infra.plan.summary import summary_of
 from infra.printable import one_line
 from infra.spec import StackFile
-from ops import stack as cluster
+from ops import stack as stacks
+from ops.clock import REAL, Clock
 from ops.clouds import base
 from ops.clouds.base import Cloud
 from ops.commands import plan
 from ops.commands.plan import Planned
 from ops.console.phases import Phases
-from ops.engine import charts, processes, state_repair
-from ops.engine import pulumi as engine
+from ops.console.terminal import Json, Screen, Stack, Yes, confirmed, write, write_json
+from ops.engine import charts, state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row
-from ops.errors import Failure
-from ops.nodes import ssh
+from ops.errors import CommandError
+from ops.nodes import playbooks, ssh
 from ops.nodes.ssh import LOST, NodeState
 from ops.project import Project
-from training import atomic
 
-RECAP = re.compile(r"^(?P<node>\S+)\s*: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+)\s")
+BOOT_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and installs gigabytes of driver, CUDA and libraries
+POLL_SECONDS = 5.0
+PRESENT = {"ready", "not ready", "running"}  # whether a node is ready is checked after it was configured
+SPOT_SECONDS = 300.0  # available spot capacity starts within a minute or two
 
-ARRIVE_SECONDS = 1800.0  # an eight-GPU node boots for minutes, and its driver, CUDA and libraries are gigabytes
-ARRIVE_ASK_SECONDS = 5.0
-HERE = {"ready", "not ready", "running"}  # what is not ready is told once it has been configured
-SPOT_SECONDS = 300.0  # spot capacity that is there at all comes within a minute or two
+
+def command(
+    stack: Stack,
+    yes: Yes = False,
+    wait: Annotated[bool, typer.Option(help="until the nodes are up, configured and verified")] = True,
+    renew: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP", help="end this group's nodes and request all of them again")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Create or repair a stack's nodes, configure them and verify them. Shows the price first, and asks."""
+
+    def confirm(planned: Planned) -> bool:
+        write(plan.text(planned), error=as_json)
+        cost = planned.decided.cost
+        most = f", at most {cost.hourly_max:.2f}" if cost.hourly_max > cost.hourly else ""
+        ends = f", after ending what is left of {', '.join(renew)}" if renew else ""
+        return yes or confirmed(f"create this for {cost.hourly:.2f} {cost.currency}/h{most}{ends}?")
+
+    phases = Phases(Screen(), quiet=as_json)
+    handover = up(Project.find(), stack, phases, confirm, wait=wait, renew=renew or ())
+    if as_json:
+        write_json({"stack": stack, "phases": phases.as_json(), "cluster": handover.model_dump()})
 
 
 def up(
     project: Project,
     stack: str,
     phases: Phases,
-    agreed: Callable[[Planned], bool],
+    confirm: Callable[[Planned], bool],
     *,
     wait: bool = True,
     renew: Sequence[str] = (),
 ) -> Handover:
-    """Brings a stack up and returns its handover. Raises Failure; a next `up` goes on from where this one ended.
+    """Brings a stack up and returns its handover. Raises CommandError; a re-run resumes.
 
-    agreed: asked with the plan and its price before anything is made that costs money. wait: until the nodes are there,
-    configured and proven ready; without it, they configure themselves. renew: groups to end first, and to ask for anew;
-    of one that cannot be nothing at all is touched.
+    confirm: called with the plan and its price before anything is created that costs money. wait: until the nodes are
+    up, configured and verified; otherwise they configure themselves. renew: groups to terminate first, and to request
+    again; if one of them cannot be renewed, nothing is touched.
     """
-    file = cluster.read(project, stack)
-    decided = cluster.decide(file)
+    file = stacks.read(project, stack)
+    decided = stacks.decide(file)
     cloud = base.of(project, decided)
     for group in renew:
         cloud.renewable(group)
-    with go_on(stack):
+    with resumable(stack):
         rows: Sequence[Row] = ()
         planned = _planned(project, stack) if cloud.billed else None
-        if planned and not agreed(planned):
-            raise Failure("nothing was created")
-        _heed(file, [*cloud.checked(), *charts.differing(decided)], phases)
+        if planned and not confirm(planned):
+            raise CommandError("nothing was created")
+        _show_findings(file, [*cloud.findings(), *charts.differing(decided)], phases)
         if planned:
             rows = planned.document["resources"]
             if wait:
                 cloud.prepare(Handover.model_validate(planned.document["outputs"]["cluster"]))
             for group in renew:
                 phases.note(cloud.renew(group))
-        told = _declare(project, decided, cloud, rows, phases)
-        cloud.delivered()
+        handover = _declare(project, decided, cloud, rows, phases)
+        cloud.require_capacity()
         if wait:
-            told = _arrive(cloud, told, phases) if cloud.billed else cloud.discovered(told).told
-            if not told.kubernetes:  # whose nodes are its own affair
-                _configure(project, told, phases)
-                _verify(told, phases)
-    return told
+            handover = _wait_for_nodes(cloud, handover, phases) if cloud.billed else cloud.discovered(handover).handover
+            if not handover.kubernetes:  # whose nodes are configured by their owner
+                stacks.save(project, handover)
+                playbooks.configure(project, handover, phases)
+                _verify(handover, phases)
+    return handover
 
 
 def _planned(project: Project, stack: str) -> Planned:
     planned = plan.plan(project, stack)
     if planned.refused:
         bad = [finding for finding in planned.document["findings"] if finding["level"] == "error"]
-        raise Failure(*(plan.finding_line(planned, finding) for finding in bad))
+        raise CommandError(*(plan.finding_line(planned, finding) for finding in bad))
     return planned
 
 
-def _heed(file: StackFile, said: Sequence[Finding], phases: Phases) -> None:
-    """What the cloud says of the plan: errors end it before anything is made, the rest is shown."""
-    if bad := [one_line(described(finding, file)) for finding in said if finding.level == "error"]:
-        raise Failure(*bad)
-    for finding in said:
+def _show_findings(file: StackFile, findings: Sequence[Finding], phases: Phases) -> None:
+    """Shows the account's findings on the plan. Raises CommandError for errors, before anything is created."""
+    if errors := [one_line(described(finding, file)) for finding in findings if finding.level == "error"]:
+        raise CommandError(*errors)
+    for finding in findings:
         phases.note(f"{finding.level:<11} {described(finding, file)}")
 
 
 @contextmanager
-def go_on(stack: str) -> Iterator[None]:
-    """Ctrl-C leaves nothing half-known: the engine's state is whole, and both ways on are named."""
+def resumable(stack: str) -> Iterator[None]:
+    """Turns Ctrl-C into an error that names the next commands: the engine's state is complete by then."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Failure(
-            f"interrupted: `gpufleet up {stack}` goes on from here, `gpufleet down {stack}` takes it all away", code=130
+        raise CommandError(
+            f"interrupted: re-run `gpufleet up {stack}` to resume, `gpufleet down {stack}` deletes it all", code=130
         ) from None
 
 
 def _declare(project: Project, decided: Plan, cloud: Cloud, rows: Sequence[Row], phases: Phases) -> Handover:
-    """Nodes that are planned one by one are counted; of others the engine only makes what will start them."""
+    """Deploys. Counts nodes that are planned one by one; otherwise resources, since fleets start the nodes."""
     stack, names = decided.stack, {node.name for group in decided.groups for node in group.nodes}
     expected = len(names) or sum(row["custom"] for row in rows)
-    deploying, done_names = Engine(project, stack), set()
+    engine, changed = Engine(project, stack), set()
 
-    def done(_: str, name: str) -> None:
+    def on_done(_: str, name: str) -> None:
         if not names or name in names:
-            done_names.add(name)
-            phase.say(f"{len(done_names)} of {expected} changed")
+            changed.add(name)
+            phase.say(f"{len(changed)} of {expected} changed")
 
-    deploying.prepare()
+    engine.prepare()
     if cloud.billed:
         with phases.phase("recover") as phase:
-            location = summary_of(decided).location
-            phase.say(f"{recover(cloud, deploying, rows)} found in {location} that the engine did not know")
+            phase.say(f"{recover(cloud, engine, rows)} found in {summary_of(decided).location} and added to the state")
     phases.command(f"pulumi up --refresh --stack {stack}")
     with phases.phase("nodes" if names else "resources") as phase:
-        deploying.up(project.log(stack, "nodes"), done)
-        told = cluster.handover(project, stack)
-        addresses = listed([node.address for node in told.nodes])
-        phase.say(f"{len(told.nodes)} of {len(names)} up ({addresses})" if names else f"{len(done_names)} changed")
-    _keep(project, told)
-    return told
+        engine.up(project.log(stack, "nodes"), on_done)
+        handover = stacks.handover(project, stack)
+        addresses = listed([node.address for node in handover.nodes])
+        phase.say(f"{len(handover.nodes)} of {len(names)} up ({addresses})" if names else f"{len(changed)} changed")
+    stacks.save(project, handover)
+    return handover
 
 
 def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
-    """Tells the engine of what a killed deployment left, and how many resources that were."""
+    """Imports into the state what a killed deployment left; returns how many resources that were."""
     state = engine.state()
     whole, adopted = cloud.recovered(state, rows)
     if adopted or state_repair.unfinished(state):
@@ -144,114 +165,47 @@ def recover(cloud: Cloud, engine: Engine, rows: Sequence[Row]) -> int:
     return adopted
 
 
-def _arrive(cloud: Cloud, told: Handover, phases: Phases) -> Handover:
-    """Waits until every node is there and has configured itself, or has had its time for that.
+def _wait_for_nodes(cloud: Cloud, handover: Handover, phases: Phases, clock: Clock = REAL) -> Handover:
+    """Waits until every node is up and has configured itself, or has had its time for that.
 
-    Raises Failure when nodes do not come.
+    Raises CommandError when nodes are missing.
     """
     with phases.phase("nodes") as phase:
-        began, relieved = time.monotonic(), False
+        began, fell_back = clock.monotonic(), False
         while True:
-            now = cloud.discovered(told)
-            states = ssh.states(now.told)
-            waiting = [each for each in (*states, *now.others) if each.state not in HERE]
-            phase.say(f"{len(states) + len(now.others) - len(waiting)} here, waiting for {_counted(waiting)}")
+            current = cloud.discovered(handover)
+            states = ssh.states(current.handover)
+            waiting = [state for state in (*states, *current.others) if state.state not in PRESENT]
+            phase.say(f"{len(states) + len(current.others) - len(waiting)} up, waiting for {_counted(waiting)}")
             if not waiting:
-                phase.say(f"{len(states) + len(now.others)} here")
-                return now.told
-            if any(each.state == LOST for each in waiting):
+                phase.say(f"{len(states) + len(current.others)} up")
+                return current.handover
+            if any(state.state == LOST for state in waiting):
                 break
-            waited = time.monotonic() - began
-            if waited > ARRIVE_SECONDS:
+            waited = clock.monotonic() - began
+            if waited > BOOT_SECONDS:
                 break
-            if waited > SPOT_SECONDS and not relieved:
-                relieved = True
+            if waited > SPOT_SECONDS and not fell_back:
+                fell_back = True
                 for line in cloud.fall_back():
                     phases.note(line)
-            time.sleep(ARRIVE_ASK_SECONDS)
-        if lost := [each for each in waiting if each.state != "unconfigured"]:
-            gone = [each for each in lost if each.state == LOST] or lost  # the rest may only be on its way
-            raise Failure(*(f"{each.name} is {each.state}: {each.reason}" for each in gone))
-        return now.told
+            clock.sleep(POLL_SECONDS)
+        if lost := [state for state in waiting if state.state != "unconfigured"]:
+            final = [state for state in lost if state.state == LOST] or lost  # the rest may still be starting
+            raise CommandError(*(f"{state.name} is {state.state}: {state.reason}" for state in final))
+        return current.handover
 
 
 def _counted(waiting: Sequence[NodeState]) -> str:
-    counts = Counter(f"{each.group} {each.state}" for each in waiting)
+    counts = Counter(f"{state.group} {state.state}" for state in waiting)
     return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
 
 
-def _configure(project: Project, told: Handover, phases: Phases) -> None:
-    log, recap = project.log(told.stack, "configure"), {}
-
-    def line(text: str) -> None:
-        if text.startswith("TASK ["):
-            phase.say(text[6:].partition("]")[0])
-        elif found := RECAP.match(text):
-            recap[found["node"]] = found
-
-    phases.command("ansible-playbook -i playbooks/inventory playbooks/gpu_node.yml")
-    with phases.phase("configure") as phase:
-        code = processes.run(
-            ["ansible-playbook", "-i", "playbooks/inventory", "playbooks/gpu_node.yml"],
-            env=playbook_environment(project, told),
-            cwd=project.root,
-            log=log,
-            on_line=line,
-        )
-        if code:
-            raise Failure(*_fatal(log), f"the whole log: {log}")
-        phase.say(_recap_note(recap))
-
-
-def playbook_environment(project: Project, told: Handover) -> dict[str, str]:
-    """Ansible's own settings and the handover it works from (a file, so that the play asks no engine)."""
-    _keep(project, told)
-    return {
-        **engine.environment(project),
-        "GPUFLEET_STACK": told.stack,
-        "GPUFLEET_HANDOVER": str(project.handover(told.stack)),
-        "ANSIBLE_CONFIG": str(project.root / "playbooks" / "ansible.cfg"),
-        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",  # so that a failed task's message can be told alone
-        "ANSIBLE_NOCOLOR": "1",
-        "LC_ALL": "C.UTF-8",  # Ansible refuses to start without a UTF-8 locale
-    }
-
-
-def _keep(project: Project, told: Handover) -> None:
-    """What `status` and the next play work from, and since when it costs money."""
-    file, since = project.handover(told.stack), project.since(told.stack)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write(file, told.model_dump_json(indent=1).encode())
-    if not since.is_file():
-        atomic.write(since, str(time.time()).encode())
-
-
-def _recap_note(recap: dict[str, re.Match[str]]) -> str:
-    counts = {(r["ok"], r["changed"]) for r in recap.values()}
-    if len(counts) == 1:
-        ok, changed = counts.pop()
-        return f"{len(recap)} nodes, each ok={ok} changed={changed}"
-    return " · ".join(f"{node} ok={r['ok']} changed={r['changed']}" for node, r in sorted(recap.items()))
-
-
-def _fatal(log: Path) -> list[str]:
-    """The playbook's own error lines: one a node that failed, with the message of the task that failed it."""
-    text = log.read_text(errors="replace")
-    found = []
-    for match in re.finditer(r"^(?:fatal|failed): \[(?P<node>[^\]]+)\].*?=> (?P<rest>.*)$", text, re.MULTILINE):
-        try:
-            message = str(json.loads(match["rest"]).get("msg", match["rest"]))
-        except (ValueError, RecursionError, AttributeError):
-            message = match["rest"]
-        found.append(one_line(f"{match['node']}: {'; '.join(filter(str.strip, message.splitlines()))}"))
-    return found or processes.tail(log)
-
-
-def _verify(told: Handover, phases: Phases) -> None:
+def _verify(handover: Handover, phases: Phases) -> None:
     with phases.phase("verify") as phase:
-        states = ssh.states(told)
-        if bad := [f"{s.name} is {s.state}: {s.reason}" for s in states if s.state != "ready"]:
-            raise Failure(*bad)
+        states = ssh.states(handover)
+        if not_ready := [f"{s.name} is {s.state}: {s.reason}" for s in states if s.state != "ready"]:
+            raise CommandError(*not_ready)
         phase.say(f"{len(states)} ready")
 
 

@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import vendors
 from infra.catalog.selection import AskError
 from infra.catalog.vendors import Evaluation, Scored
 from ops.commands.select import exchange
-from ops.errors import Failure
+from ops.console.terminal import Json, Rate, show
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
 
+def command(
+    weights: Annotated[
+        str, typer.Option(metavar="NAME=WEIGHT,…", help="of compute, cost, supply, operation, openness")
+    ] = "",
+    rate: Rate = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the vendors of the tables by 23 weighted indices, with the arithmetic."""
+    show(compare(rate, weights), as_json, text)
+
+
 def compare(rate: str | None = None, weights: str = "") -> Document:
-    """The document of `--json`. weights: `cost=40,compute=20`. Raises Failure, code 2."""
+    """The document of `--json`. weights: `cost=40,compute=20`. Raises CommandError, code 2."""
     try:
-        found = vendors.evaluate(catalog.load(), exchange(rate), _weights(weights))
+        evaluations = vendors.evaluate(catalog.load(), exchange(rate), _weights(weights))
     except AskError as mistake:
-        raise Failure(str(mistake), code=2) from None
-    return {"weights": dict(found[0].weights), "rate": rate, "vendors": [_told(each) for each in found]}
+        raise CommandError(str(mistake), code=2) from None
+    return {
+        "weights": dict(evaluations[0].weights),
+        "rate": rate,
+        "vendors": [_vendor(vendor) for vendor in evaluations],
+    }
 
 
 def _weights(text: str) -> dict[str, float]:
     """Raises AskError."""
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, _, weight = part.partition("=")
         try:
-            found[name] = float(weight)
+            weights[name] = float(weight)
         except ValueError:
-            raise AskError(f"weights: '{part}' is no weight, such as cost=40") from None
-    return found
+            raise AskError(f"weights: '{part}' is not a weight, such as cost=40") from None
+    return weights
 
 
-def _told(evaluation: Evaluation) -> Document:
+def _vendor(evaluation: Evaluation) -> Document:
     dimensions = [
         {
             "name": name,
             "weight": evaluation.weights[name],
             "points": round(evaluation.points(name), 4),
-            "indices": [_index(each) for each in scored],
+            "indices": [_index(index) for index in scored],
         }
         for name, scored in evaluation.scored.items()
     ]
-    unknown = [each.index.name for scored in evaluation.scored.values() for each in scored if each.value is None]
+    unknown = [index.index.name for scored in evaluation.scored.values() for index in scored if index.value is None]
     return {
         "vendor": evaluation.vendor,
         "score": round(evaluation.total, 2),
@@ -65,21 +83,21 @@ def _index(scored: Scored) -> Document:
     }
 
 
-def text(told: Document) -> str:
-    """One line a vendor, one a dimension below it, and how the sum is made."""
-    total = sum(told["weights"].values())
+def text(document: Document) -> str:
+    """One line a vendor, one a dimension below it, and the formula of the sum."""
+    total = sum(document["weights"].values())
     lines = [
         "  points = Σ over dimensions of (weight × Σ score/10 × index weight / Σ index weights); score: best = 10",
         "",
     ]
-    for each in told["vendors"]:
-        lines.append(f"{each['vendor']:<10} {each['score']:>6.2f} of 100")
-        for dimension in each["dimensions"]:
+    for vendor in document["vendors"]:
+        lines.append(f"{vendor['vendor']:<10} {vendor['score']:>6.2f} of 100")
+        for dimension in vendor["dimensions"]:
             parts = " + ".join(map(_part, dimension["indices"]))
             lines.append(f"  {dimension['name']:<10} {dimension['points']:>5.2f} of {dimension['weight']:g}   {parts}")
-        if each["unknown"]:
-            lines.append(f"  not known, counted as 0: {', '.join(each['unknown'])}")
-    return "\n".join([*lines, "", f"  weights: {told['weights']}, {total:g} in all; --weights changes them"])
+        if vendor["unknown"]:
+            lines.append(f"  not known, counted as 0: {', '.join(vendor['unknown'])}")
+    return "\n".join([*lines, "", f"  weights: {document['weights']}, {total:g} in all; --weights changes them"])
 
 
 def _part(index: Document) -> str:

@@ -1,1 +1,1 @@
-"""What a person sees: phases of long work, texts and questions at the terminal."""
+"""Output to the terminal: phases of long work, texts and questions."""

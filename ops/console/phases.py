@@ -1,8 +1,7 @@
-"""Progress a person can read: one line a phase, with its outcome and its time."""
+"""Progress of a command: one line a phase, with its outcome and its time."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,12 +10,13 @@ from rich.status import Status
 from rich.text import Text
 
 from infra.printable import one_line
+from ops.clock import REAL, Clock
 from ops.console.terminal import Screen
 
 
 @dataclass
 class Phase:
-    """One phase under way: `note` is what its line says, now and when it is done."""
+    """One phase; `note` is the text of its line, while it runs and when it is done."""
 
     name: str
     note: str = ""
@@ -26,7 +26,7 @@ class Phase:
     def say(self, note: str) -> None:
         self.note = one_line(note)
         if self._status:
-            self._status.update(Text(f"{self.name:<11} {self.note}"))  # brackets of what others say are no markup
+            self._status.update(Text(f"{self.name:<11} {self.note}"))  # no markup: brackets in a note are text
 
 
 @dataclass
@@ -38,11 +38,12 @@ class Phases:
 
     console: Screen
     quiet: bool = False
+    clock: Clock = REAL
     done: list[Phase] = field(default_factory=list)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Phase]:
-        phase, began = Phase(name), time.monotonic()
+        phase, began = Phase(name), self.clock.monotonic()
         live = self.console.is_terminal and not self.quiet
         if live:
             phase._status = self.console.status(f"{name:<11} ", spinner="dots")
@@ -52,7 +53,7 @@ class Phases:
         finally:
             if phase._status:
                 phase._status.stop()
-        phase.seconds = time.monotonic() - began
+        phase.seconds = self.clock.monotonic() - began
         self.done.append(phase)
         self.line(phase)
 
@@ -66,7 +67,7 @@ class Phases:
             self._print(f"  $ {text}", style="dim")
 
     def note(self, text: str) -> None:
-        """A line between phases that must not be overlooked."""
+        """Prints a line between phases."""
         if not self.quiet:
             self._print(f"  {text}")
 

@@ -1,7 +1,7 @@
-"""What the commands share at a terminal: their common options, a question, and the only ways to print.
+"""Common options of the commands, the confirmation prompt, and all output to the terminal.
 
-Whatever is printed goes through here, so the terminal obeys nothing that a node, a cloud or a file's name says: no
-escape sequence, no markup, no text that runs backwards.
+Everything printed goes through here, so that no text of a node, a cloud or a file name controls the terminal: no escape
+sequence, no markup, no bidirectional override.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from infra.printable import printable
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Stack = Annotated[str, typer.Argument(metavar="STACK", help="the stack: stacks/Pulumi.STACK.yaml", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of text")]
 Rate = Annotated[
-    str | None, typer.Option(metavar="CNY=7.10@DAY", help="what a dollar was worth on a day, to compare currencies")
+    str | None, typer.Option(metavar="CNY=7.10@DAY", help="exchange rate of a dollar on a day, to compare currencies")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 class Screen(Console):
-    """A console on which texts are texts. What Rich itself needs of the terminal, it still gets."""
+    """A console that prints texts verbatim; Rich's own control codes still work."""
 
     def __init__(self, file: IO[str] | None = None, **options: Any) -> None:
         super().__init__(file=file, markup=False, emoji=False, highlight=False, soft_wrap=True, **options)
@@ -45,26 +45,26 @@ def write(text: str, *, error: bool = False) -> None:
 
 
 def write_json(document: object) -> None:
-    """Prints a document for a machine, in which every character beyond ASCII is spelled out."""
+    """Prints a document as JSON, with every character beyond ASCII escaped."""
     write(json.dumps(document, indent=1))
 
 
 def write_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Prints what Python would of an error that nobody has caught (`sys.excepthook`)."""
+    """Prints the traceback of an uncaught error (`sys.excepthook`)."""
     write("".join(traceback.format_exception(kind, error, trace)), error=True)
 
 
 def confirmed(question: str) -> bool:
-    """A person's yes. Raises Failure where there is nobody to ask."""
+    """The answer to a yes/no question. Raises CommandError where there is no terminal."""
     try:
         return typer.confirm(printable(question), err=True)
     except typer.Abort:
         write("", error=True)
-        raise Failure("no answer: --yes says yes beforehand", code=2) from None
+        raise CommandError("not a terminal: pass --yes to confirm", code=2) from None
 
 
 def show(document: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:
-    """One document, for a machine or for a person."""
+    """Prints one document, as JSON or as text."""
     if as_json:
         write_json(document)
     else:

@@ -1,1 +1,1 @@
-"""The Pulumi engine as a process, and the repair of what killed ones leave."""
+"""The Pulumi engine as a process, and the repair of its state after a killed deployment."""

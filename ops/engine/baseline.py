@@ -1,4 +1,4 @@
-"""The plan that another is held against: a saved one, or that of a commit, planned by the program of that commit."""
+"""The plan to compare with: a saved one, or that of a commit, planned by the program of that commit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -19,7 +18,9 @@ from pydantic import BaseModel, ValidationError
 
 from infra import spec
 from infra.printable import escaped, one_line
-from ops.errors import Failure
+from ops.engine import processes
+from ops.engine.processes import CompletedBytes, TextProcess
+from ops.errors import CommandError
 from ops.project import Project
 
 Document = dict[str, Any]
@@ -62,7 +63,7 @@ class _Command(BaseModel):
 
 
 class _Saved(BaseModel):
-    """What a plan must have to be held against another; it may have more."""
+    """What a plan must have to be compared; it may have more."""
 
     stack: str
     resources: list[_Row]
@@ -74,17 +75,17 @@ class _Saved(BaseModel):
 
 @contextmanager
 def document(project: Project, stack: str, against: str) -> Iterator[Callable[[], Document]]:
-    """What is given is called for the document: a commit is planned meanwhile, in a process of its own.
+    """Yields a function that returns the document: a commit is planned meanwhile, in a process of its own.
 
-    against: a file, else a git ref; of a commit that does not have the stack yet, a plan of nothing. Raises Failure,
-    code 2: for what is neither a file nor a commit, for a file that holds no plan of this stack, and for a commit that
-    cannot be planned.
+    against: a file, else a git ref; of a commit that does not have the stack yet, a plan of nothing. Raises
+    CommandError, code 2: for what is neither a file nor a commit, for a file that holds no plan of this stack, and for
+    a commit that cannot be planned.
     """
     file = Path(against)
     if file.is_file():
         if not against.startswith(("/", "./", "../")) and shutil.which("git") and _commit(project.root, against):
             # Else a file of this name, added by the change under review, would be what that change is compared with.
-            raise Failure(f"--against {against}: is a commit and a file; give the file as ./{against}", code=2)
+            raise CommandError(f"--against {against}: is a commit and a file; give the file as ./{against}", code=2)
         yield lambda: _saved(file, stack)
         return
     with tempfile.TemporaryDirectory(prefix="gpufleet-plan-") as folder:
@@ -103,31 +104,33 @@ def document(project: Project, stack: str, against: str) -> Iterator[Callable[[]
 
 def _saved(file: Path, stack: str) -> Document:
     try:
-        found = json.loads(file.read_text())
-        _Saved.model_validate(found)
+        plan = json.loads(file.read_text())
+        _Saved.model_validate(plan)
     except (ValueError, ValidationError):
-        raise Failure(f"{file}: is no plan; `gpufleet plan {stack} --json` prints one", code=2) from None
-    if found["stack"] != stack:
-        raise Failure(f"{file}: is a plan of stack {found['stack']}, not of {stack}", code=2)
-    return found
+        raise CommandError(f"{file}: is not a plan; `gpufleet plan {stack} --json` prints one", code=2) from None
+    if plan["stack"] != stack:
+        raise CommandError(f"{file}: is a plan of stack {plan['stack']}, not of {stack}", code=2)
+    return plan
 
 
 def _unpack(root: Path, ref: str, folder: Path) -> None:
-    """The project as the commit has it: its tracked files, nothing of the work tree."""
+    """Extracts the project's tracked files of the commit."""
     if not (commit := _commit(root, ref)):
-        raise Failure(f"--against {ref}: neither a file nor a commit of this repository", code=2)
+        raise CommandError(f"--against {ref}: neither a file nor a commit of this repository", code=2)
     packed = _git(root, "archive", "--format=tar", commit)
     if packed.returncode:
-        raise Failure(f"--against {ref}: the commit does not hold this project", code=2)
+        raise CommandError(f"--against {ref}: the commit does not hold this project", code=2)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         try:
             archive.extractall(folder, filter="data")
-        except tarfile.FilterError as error:  # a file of the commit that would lie, or lead, outside of the folder
-            raise Failure(f"--against {ref}: the commit cannot be laid out: {one_line(str(error))}", code=2) from None
+        except tarfile.FilterError as error:  # a file of the commit that would be, or link, outside of the folder
+            raise CommandError(
+                f"--against {ref}: the commit cannot be extracted: {one_line(str(error))}", code=2
+            ) from None
 
 
 def _commit(root: Path, ref: str) -> str:
-    """The commit's name; empty for what is none."""
+    """The commit's hash; empty where there is none."""
     answer = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     return answer.stdout.decode().strip()
 
@@ -135,39 +138,35 @@ def _commit(root: Path, ref: str) -> str:
 def _has(root: Path, stack: str) -> bool:
     try:
         return stack in spec.stacks(root)
-    except spec.SpecError:  # planning it says what is wrong
+    except spec.SpecError:  # planning it reports what is wrong
         return True
 
 
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Never in a repository without a work tree: such a one can be among the files of a project in a subfolder, with
-    commits and settings of whoever put it there (git-config, safe.bareRepository)."""
+def _git(root: Path, *arguments: str) -> CompletedBytes:
+    """Never in a repository without a work tree: one may be among the project's files, with commits and settings of an
+    attacker (git-config, safe.bareRepository)."""
     command = ["git", "-C", root, "-c", "safe.bareRepository=explicit", *arguments]
     try:
-        return subprocess.run(command, capture_output=True, check=False)
+        return processes.archived(command)
     except FileNotFoundError:
-        raise Failure("--against a commit needs git: install it, or give the file of a saved plan", code=2) from None
+        raise CommandError(
+            "--against a commit needs git: install it, or give the file of a saved plan", code=2
+        ) from None
 
 
-def _start(folder: Path, stack: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "ops", "plan", stack, "--json"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},  # the commit's program, whatever is installed
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def _start(folder: Path, stack: str) -> TextProcess:
+    environment = {**os.environ, "PYTHONPATH": str(folder)}  # the commit's program, whatever is installed
+    return processes.background([sys.executable, "-m", "ops", "plan", stack, "--json"], env=environment, cwd=folder)
 
 
-def _planned(process: subprocess.Popen[str], there: Project, project: Project, ref: str) -> Document:
-    """The document, as if the commit's files lay in the project: what a stack keeps on this computer has paths."""
-    told, errors = process.communicate()
+def _planned(process: TextProcess, there: Project, project: Project, ref: str) -> Document:
+    """The document with the paths of the project, not of the commit's temporary folder."""
+    output, errors = process.communicate()
     try:
-        found = json.loads(told.replace(str(there.root), str(project.root)))
-        _Saved.model_validate(found)
+        plan = json.loads(output.replace(str(there.root), str(project.root)))
+        _Saved.model_validate(plan)
     except (ValueError, ValidationError):
-        why = errors.strip().splitlines() or ["it prints no plan"]
+        why = errors.strip().splitlines() or ["it printed no plan"]
         last = escaped(why[-1])
-        raise Failure(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
-    return found
+        raise CommandError(f"--against {ref}: this stack cannot be planned as of that commit: {last}", code=2) from None
+    return plan

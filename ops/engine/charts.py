@@ -1,8 +1,8 @@
-"""Charts are held against their lock before the engine installs them: the archive of a locked one has its digest.
+"""Compares the archives of charts with their locked digests before the engine installs them.
 
-The engine fetches an archive for itself (helm knows no digest for charts of a repository), so this finds a repository
-that was changed, and not one that answers the engine otherwise than us. Charts of a registry are named by their digest,
-which the engine's own helm checks.
+The engine fetches an archive itself (helm takes no digest for charts of a repository), so this detects a repository
+that was changed, and not one that answers the engine differently. Charts of a registry are named by their digest, which
+the engine's own helm checks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BYTES = 16 * 2**20  # a chart is text; the largest of ours, with its defini
 
 
 def differing(plan: Plan) -> Iterator[Finding]:
-    """An error for each chart whose archive is not the locked one, or cannot be had."""
+    """An error for each chart whose archive is not the locked one, or cannot be fetched."""
     for chart in plan.charts:
         if chart.sha256 and chart.archive and (problem := _problem(chart)):
             message = f"chart {chart.name} {chart.version}: {problem}"
@@ -33,7 +33,7 @@ def _problem(chart: ChartPlan) -> str:
     except OSError as error:
         return f"{chart.archive} cannot be fetched: {error}"
     if len(archive) > MOST_BYTES:
-        return f"{chart.archive} is larger than {MOST_BYTES} bytes, which no chart is"
+        return f"{chart.archive} is larger than {MOST_BYTES} bytes, too large for a chart"
     if (digest := hashlib.sha256(archive).hexdigest()) != chart.sha256:
-        return f"{chart.archive} has sha256 {digest}, and the lock says {chart.sha256}: it is not installed"
+        return f"{chart.archive} has sha256 {digest}, but {chart.sha256} is locked: not installed"
     return ""

@@ -1,32 +1,33 @@
-"""Processes of a deployment that was killed: a plugin without its engine may still be making what it was asked for."""
+"""Leftover processes of a killed deployment: a plugin may still be creating a resource without its engine."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE_SECONDS = 3.0  # for its last call; a plugin whose engine is gone then ends by itself, or is ended
+from ops.clock import REAL, Clock
+
+PATIENCE_SECONDS = 3.0  # for its last call; then a plugin without its engine ends by itself, or is ended
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet buried does not."""
+    """Whether a process runs; a zombie does not."""
     return _stat(pid)[:1] not in ([], ["Z"], ["X"])
 
 
-def end_session(leader: int) -> None:
-    """Waits for what a dead engine started, then ends it. leader: the engine's process id (see `command.run`)."""
+def end_session(leader: int, clock: Clock = REAL) -> None:
+    """Waits for what a dead engine started, then ends it. leader: the engine's process id (see `processes.run`)."""
     for number in (0, signal.SIGTERM, signal.SIGKILL):
         left = set(_members(leader))
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        limit = time.monotonic() + PATIENCE_SECONDS
-        while left and time.monotonic() < limit:
-            time.sleep(0.05)
+        limit = clock.monotonic() + PATIENCE_SECONDS
+        while left and clock.monotonic() < limit:
+            clock.sleep(0.05)
             left = {pid for pid in left if alive(pid)}
         if not left:
             return
@@ -39,7 +40,7 @@ def _members(leader: int) -> Iterator[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """State, parent, process group, session … of a process (proc(5)); nothing of one that is gone."""
+    """State, parent, process group, session … of a process (proc(5)); empty for one that has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []

@@ -1,4 +1,4 @@
-"""Running the public commands that gpufleet only chains: shown, logged whole, ended cleanly on Ctrl-C."""
+"""Child processes: started, logged, limited in time and output, and ended cleanly on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from infra.printable import printable
+from ops.clock import REAL
 
-CUT = 300  # the return code of a command that was cut short: no process has it
+CUT = 300  # the return code of a command that was cut off: no process has it
 ERROR_BYTES = 64 * 1024
+Process = subprocess.Popen[bytes]
+Completed = subprocess.CompletedProcess[str]
+CompletedBytes = subprocess.CompletedProcess[bytes]
+TextProcess = subprocess.Popen[str]
 INTERRUPT_SECONDS = 30.0  # what the engine needs to finish the resource it is working on
 
 
@@ -51,7 +55,7 @@ def run(
         try:
             _follow(process, lambda line: record.write(printable(line)), on_line)
         except KeyboardInterrupt:
-            # What it says on its way out is logged too; and one that nobody reads stands still once the pipe is full.
+            # Its last output is logged, too; and it would block once the pipe is full.
             logged = (process, lambda line: record.write(printable(line)), lambda _: None)
             rest = threading.Thread(target=_follow, args=logged, daemon=True)
             rest.start()
@@ -61,12 +65,10 @@ def run(
         return process.wait()
 
 
-def bounded(
-    command: Sequence[str | Path], *, given: bytes = b"", seconds: float, most: int
-) -> subprocess.CompletedProcess[bytes]:
-    """Runs a command whose output others decide on: more than `most` bytes of it are not read, nor waited for.
+def bounded(command: Sequence[str | Path], *, given: bytes = b"", seconds: float, most: int) -> CompletedBytes:
+    """Runs a command with untrusted output, of which at most `most` bytes are read.
 
-    The return code is CUT when it said too much or took too long, which is then all that stands in `stderr`.
+    The return code is CUT when it printed too much or took too long; `stderr` then has that reason alone.
     """
     process = subprocess.Popen(
         [*map(str, command)],
@@ -78,18 +80,18 @@ def bounded(
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    said: dict[str, bytes] = {}
+    output: dict[str, bytes] = {}
     excess = threading.Event()
 
     def read(name: str, stream: IO[bytes], limit: int) -> None:
         with stream:
-            said[name] = stream.read(limit + 1)
-            if len(said[name]) > limit:
+            output[name] = stream.read(limit + 1)
+            if len(output[name]) > limit:
                 excess.set()
                 _kill(process)
 
     def write(stream: IO[bytes]) -> None:
-        with contextlib.suppress(BrokenPipeError), stream:  # it may end without reading what it is given
+        with contextlib.suppress(BrokenPipeError), stream:  # it may end without reading its input
             stream.write(given)
 
     threads = [
@@ -97,14 +99,14 @@ def bounded(
         threading.Thread(target=read, args=("err", process.stderr, ERROR_BYTES)),
         threading.Thread(target=write, args=(process.stdin,)),
     ]
-    limit = time.monotonic() + seconds
+    limit = REAL.monotonic() + seconds
     try:
         for thread in threads:
             thread.start()
         for thread in threads:  # at the end of its output a command is as good as gone, and no wait polls for that
-            thread.join(max(0.0, limit - time.monotonic()))
+            thread.join(max(0.0, limit - REAL.monotonic()))
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, limit - time.monotonic()))
+            process.wait(max(0.0, limit - REAL.monotonic()))
     finally:
         if late := process.returncode is None or any(thread.is_alive() for thread in threads):
             _kill(process)
@@ -112,30 +114,96 @@ def bounded(
         for thread in threads:
             thread.join()
     if excess.is_set() or late:
-        why = f"it says more than {most // 1024} KiB" if excess.is_set() else f"no whole answer within {seconds:.0f} s"
+        why = (
+            f"its output exceeds {most // 1024} KiB"
+            if excess.is_set()
+            else f"no complete output within {seconds:.0f} s"
+        )
         return subprocess.CompletedProcess(command, CUT, b"", why.encode())
-    return subprocess.CompletedProcess(command, code, said["out"], said["err"])
+    return subprocess.CompletedProcess(command, code, output["out"], output["err"])
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def captured(
+    command: Sequence[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    given: str = "",
+    seconds: float | None = None,
+) -> Completed:
+    """Runs a trusted command to its end with its output in memory. env: of this process by default.
+
+    Raises OSError where it cannot be started, TimeoutError when it does not end in time.
+    """
+    try:
+        return subprocess.run(
+            [*map(str, command)],
+            env=env and dict(env),
+            cwd=cwd,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+
+
+def archived(command: Sequence[str | Path]) -> CompletedBytes:
+    """Runs a trusted command whose output is not text."""
+    return subprocess.run([*map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def background(command: Sequence[str | Path], *, env: Mapping[str, str], cwd: Path) -> TextProcess:
+    """Starts a command whose output is read with `communicate`, while this process works on."""
+    return subprocess.Popen(
+        [*map(str, command)], env=dict(env), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def leased(command: Sequence[str | Path], *, errors: bool = False) -> Process:
+    """Starts a command whose standard input is its lease: closed, the command ends by itself.
+
+    It has a session of its own, so that Ctrl-C reaches us alone. errors: whether to read its standard error, too.
+    """
+    return subprocess.Popen(
+        [*map(str, command)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if errors else None,
+        start_new_session=True,
+    )
+
+
+def wait_or_kill(process: Process, patience_seconds: float) -> None:
+    """Waits for a process to end by itself; after the patience, or at a Ctrl-C, it is killed."""
+    try:
+        process.wait(patience_seconds)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()
+
+
+def _kill(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def leash() -> list[str]:
-    """What stands before a command that must not outlive us."""
+    """The prefix of a command that must not outlive this process."""
     return ["setpriv", "--pdeathsig", "INT", "--"] if shutil.which("setpriv") else []
 
 
-def _follow(process: subprocess.Popen[str], write: Callable[[str], object], on_line: Callable[[str], object]) -> None:
+def _follow(process: TextProcess, write: Callable[[str], object], on_line: Callable[[str], object]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         write(line)
         on_line(line.rstrip("\n"))
 
 
-def end(process: subprocess.Popen[str], patience_seconds: float) -> None:
-    """Asks a process group to end with SIGINT, and kills it when it does not in time or a person insists."""
+def end(process: TextProcess, patience_seconds: float) -> None:
+    """Sends SIGINT to a process group, and kills it when it does not end in time or at a second Ctrl-C."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)
     try:

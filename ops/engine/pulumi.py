@@ -1,4 +1,4 @@
-"""The Pulumi engine as gpufleet uses it: found, given its environment, and called by its public command line."""
+"""The Pulumi engine: its executable, its environment, and its public command line."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import json
 import os
 import re
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ops.clock import REAL, Clock
 from ops.engine import leftover_processes, processes
-from ops.errors import Failure
+from ops.engine.processes import Completed
+from ops.errors import CommandError
 from ops.project import Project
 
 STEP = re.compile(r"^\s*\S+\s+(?P<type>\S+:\S+)\s+(?P<name>\S+)\s+(?P<done>created|updated|deleted|replaced)\b")
@@ -25,20 +24,20 @@ WRAPPING = re.compile(r"^\S+ resource '[^']*': property \S+ value \{.*?\} has a 
 
 
 def binary(project: Project) -> Path:
-    """The engine's executable: what the project's set-up chose, else the one on PATH."""
+    """The engine's executable: the one that set-up chose, else the one on PATH."""
     chosen = project.state / "engine"
     if chosen.is_file() and (path := Path(chosen.read_text().strip())).is_file():
         return path
-    if found := shutil.which("pulumi"):
-        return Path(found)
-    raise Failure("no Pulumi engine: run `make setup` in the project, or put `pulumi` on PATH")
+    if on_path := shutil.which("pulumi"):
+        return Path(on_path)
+    raise CommandError("no Pulumi engine: run `make setup` in the project, or put `pulumi` on PATH")
 
 
 def environment(project: Project) -> dict[str, str]:
-    """What the engine, Ansible and a person at a shell need in common; the person's own settings win.
+    """The environment of the engine, of Ansible and of a user's shell; the user's own settings take precedence.
 
-    The state lies in a file backend inside the project, whose folder the engine wants to be there, unless
-    PULUMI_BACKEND_URL names another. The passphrase defaults to the empty one: the shipped local stacks hold no secret.
+    The state is in a file backend inside the project, whose folder must exist, unless PULUMI_BACKEND_URL names another.
+    The passphrase defaults to the empty one: the shipped local stacks hold no secret.
     """
     project.close_state()
     backend = project.state / "pulumi"
@@ -63,38 +62,40 @@ class Engine:
 
     project: Project
     stack: str
+    clock: Clock = REAL
 
     def prepare(self) -> None:
-        """Makes the stack known to the engine, and free of the lock of a deployment that died. Raises Failure."""
+        """Creates the stack in the engine, or removes the lock of a deployment that died. Raises CommandError."""
         if self.exists():
             self._unlock()
         else:
             self._call("stack", "init", "--no-select", self.stack)
 
     def up(self, log: Path, on_done: Callable[[str, str], None]) -> None:
-        """`pulumi up` of a prepared stack; `on_done(type, name)` for each resource made, changed or removed.
+        """`pulumi up` of a prepared stack; `on_done(type, name)` for each resource created, updated or deleted.
 
-        Raises Failure.
+        Raises CommandError.
         """
         self._deploy(["up", "--yes", "--skip-preview", "--refresh"], log, on_done)
 
     def destroy(
         self, log: Path, on_done: Callable[[str, str], None], *, refresh: bool = False, options: Sequence[str] = ()
     ) -> None:
-        """`pulumi destroy` of a prepared stack, with more options. refresh: read all of it first. Raises Failure."""
+        """`pulumi destroy` of a prepared stack, with more options. refresh: read all of it first. Raises
+        CommandError."""
         more = [*(["--refresh"] if refresh else []), *options]
         self._deploy(["destroy", "--yes", "--skip-preview", *more], log, on_done)
 
     def forget(self) -> None:
-        """Removes the stack's state, which holds nothing any more but what cannot be destroyed."""
+        """Removes the stack's state, once it holds only what cannot be destroyed."""
         self._call("stack", "rm", "--yes", "--force", "--preserve-config", self.stack)
 
     def state(self) -> dict[str, Any]:
-        """All that the engine knows of a prepared stack."""
+        """The state of a prepared stack."""
         return json.loads(self._call("stack", "export", "--stack", self.stack).stdout)
 
     def replace_state(self, state: dict[str, Any]) -> None:
-        """Makes this what the engine knows."""
+        """Imports a state."""
         self._call("stack", "import", "--stack", self.stack, given=json.dumps(state))
 
     def exists(self) -> bool:
@@ -108,7 +109,7 @@ class Engine:
         if answer.returncode:
             if "no stack named" in answer.stderr:
                 return None
-            raise Failure(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
+            raise CommandError(f"the engine cannot read stack {self.stack}: {_last_line(answer.stderr)}")
         return json.loads(answer.stdout).get(name)
 
     def _deploy(self, arguments: list[str], log: Path, on_done: Callable[[str, str], None]) -> None:
@@ -124,58 +125,51 @@ class Engine:
             on_line=line,
         )
         if code:
-            raise Failure(*(diagnostics(log.read_text()) or processes.tail(log)), f"the whole log: {log}")
+            raise CommandError(*(diagnostics(log.read_text()) or processes.tail(log)), f"the whole log: {log}")
 
     def _unlock(self) -> None:
-        """Removes the lock of a deployment whose process died on this computer; one that lives gets time to end.
+        """Removes the lock of a deployment whose process died on this computer; a running one gets time to end.
 
-        A deployment whose caller was killed is asked to end by the kernel (see `command.run`), and then finishes what
-        it is making.
+        A deployment whose caller was killed gets SIGINT from the kernel (see `processes.run`), and finishes the
+        resources that it is creating.
         """
         for lock in (self.project.state / "pulumi" / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
             owner = _owner(lock)
-            limit = time.monotonic() + processes.INTERRUPT_SECONDS
-            while owner and leftover_processes.alive(owner) and time.monotonic() < limit:
-                time.sleep(0.2)
+            limit = self.clock.monotonic() + processes.INTERRUPT_SECONDS
+            while owner and leftover_processes.alive(owner) and self.clock.monotonic() < limit:
+                self.clock.sleep(0.2)
             if owner and leftover_processes.alive(owner):
-                raise Failure(f"process {owner} is deploying stack {self.stack}: let it end first")
+                raise CommandError(f"process {owner} is deploying stack {self.stack}: wait until it has ended")
             if owner is not None and lock.exists():
                 if owner:
                     leftover_processes.end_session(owner)
                 self._call("cancel", "--yes", self.stack)
 
-    def _call(self, *arguments: str, check: bool = True, given: str | None = None) -> subprocess.CompletedProcess[str]:
-        answer = subprocess.run(
-            [binary(self.project), *arguments, "--non-interactive", "--color", "never"],
-            env=environment(self.project),
-            cwd=self.project.root,
-            input=given or "",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def _call(self, *arguments: str, check: bool = True, given: str | None = None) -> Completed:
+        command = [binary(self.project), *arguments, "--non-interactive", "--color", "never"]
+        answer = processes.captured(command, env=environment(self.project), cwd=self.project.root, given=given or "")
         if check and answer.returncode:
-            raise Failure(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {_last_line(answer.stderr)}")
         return answer
 
 
 def _owner(lock: Path) -> int | None:
-    """The process that holds a lock; 0 when it died before it had said so, None on another computer."""
+    """The process that holds a lock; 0 when it died before writing its id, None for another computer's."""
     try:
         owner = json.loads(lock.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
         return 0
-    return owner["pid"] if owner["hostname"] == socket.gethostname() else None
+    return owner["pid"] if owner["hostname"] == os.uname().nodename else None
 
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else "no word of the reason"
+    return lines[-1].removeprefix("error: ") if lines else "no error message"
 
 
 def diagnostics(log: str) -> list[str]:
-    """The engine's error lines from its closing report, each once and without the engine's own wrapping."""
+    """The error lines of the engine's final report, without repetitions and without the engine's prefixes."""
     report = log.partition("\nDiagnostics:\n")[2].partition("\nResources:\n")[0]
-    errors = [found for part in report.split("\n\n") if (found := part.partition("error: ")[2])]
+    errors = [message for part in report.split("\n\n") if (message := part.partition("error: ")[2])]
     lines = [line.strip().removeprefix("error: ") for error in errors for line in error.splitlines()]
     return list(dict.fromkeys(WRAPPING.sub("", line) for line in lines if line and not line.startswith(REPEATED)))

@@ -1,9 +1,8 @@
-"""The engine's state, completed with what exists and it does not know: what a killed deployment left behind.
+"""Completes the engine's state with existing resources that it lacks after a killed deployment.
 
-The engine writes a resource down only after the cloud has answered; killed in between, it forgets it and makes another
-one. Pulumi's own ways, `refresh --import-pending-creates` and `import`, know neither what to ask for nor what depends
-on what. Here the rendered program tells both, and the next refresh reads the rest from the cloud, or drops what is not
-there after all.
+The engine records a resource only after the cloud has answered; killed in between, it loses it and creates another one.
+Pulumi's `refresh --import-pending-creates` and `import` need ids and dependencies from a person. Here the rendered
+program has both, and the next refresh reads the rest from the cloud, or drops what does not exist after all.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ State = dict[str, Any]  # what `pulumi stack export` prints and `pulumi stack im
 PROVIDERS = "pulumi:providers:"
 REFERENCE = re.compile(r"\$\{(?P<name>[^.}]+)\.[^}]+\}")
 EMPTY: State = {"version": 3, "deployment": {}}
-ENDS = ("endDate", "endTime")  # when a Capacity Block, and an elasticity assurance, has run out
+ENDS = ("endDate", "endTime")  # when a Capacity Block, and an elasticity assurance, ends
 
 
 @dataclass(frozen=True)
-class Found:
-    """A resource that exists: its id in the cloud, and what the state must hold beyond it.
+class ExistingResource:
+    """A resource that exists: its id in the cloud, and what else its entry in the state needs.
 
-    Without outputs the provider takes the id as that of an import, with them as that of a refresh.
+    Without outputs the provider treats the id as one to import, with them as one to refresh.
     """
 
     id: str
@@ -37,44 +36,50 @@ class Found:
 
 
 def ids(state: State) -> dict[str, str]:
-    """The ids of what the state knows, by URN; of a resource that is waiting for its replacement's end, the new one."""
-    return {each["urn"]: each.get("id", "") for each in _resources(state) if not each.get("delete")}
+    """The ids of the state's resources, by URN; during a replacement, the new one's."""
+    return {resource["urn"]: resource.get("id", "") for resource in _resources(state) if not resource.get("delete")}
 
 
-def everything(state: State) -> set[str]:
-    """Every id and ARN that the state knows, of resources that wait for their deletion too."""
-    named = {each.get("id", "") for each in _resources(state)}
-    return named | {each.get("outputs", {}).get(key, "") for each in _resources(state) for key in _arns(each["type"])}
+def known_names(state: State) -> set[str]:
+    """Every id and ARN in the state, also of resources that are pending deletion."""
+    named = {resource.get("id", "") for resource in _resources(state)}
+    return named | {
+        resource.get("outputs", {}).get(key, "") for resource in _resources(state) for key in _arns(resource["type"])
+    }
 
 
 def protected(state: State) -> list[str]:
-    """What no `destroy` removes: type and id, and how long it is paid for."""
-    kept = [each for each in _resources(state) if each.get("protect")]
-    return [f"{each['type']} {each.get('id', '')}{_paid(each.get('outputs', {}))}" for each in kept]
+    """What `destroy` does not delete: type and id, and until when it is paid for."""
+    resources = [resource for resource in _resources(state) if resource.get("protect")]
+    return [
+        f"{resource['type']} {resource.get('id', '')}{_paid(resource.get('outputs', {}))}" for resource in resources
+    ]
 
 
 def standing(state: State) -> list[str]:
-    """What a `destroy` that failed has left in the cloud: type and id."""
-    left = [each for each in _resources(state) if each["custom"] and not each["type"].startswith(PROVIDERS)]
-    return [f"{each['type']} {each['id']}" for each in left if not each.get("protect")]
+    """What a failed `destroy` has left in the cloud: type and id."""
+    resources = [
+        resource for resource in _resources(state) if resource["custom"] and not resource["type"].startswith(PROVIDERS)
+    ]
+    return [f"{resource['type']} {resource['id']}" for resource in resources if not resource.get("protect")]
 
 
 def unfinished(state: State) -> bool:
-    """Whether a deployment ended in the middle of something."""
+    """Whether a deployment ended during an operation."""
     return bool(state["deployment"].get("pending_operations"))
 
 
-def completed(state: State, rows: Sequence[Row], found: Mapping[str, Found]) -> State:
-    """The state with what was found, and with the components and the provider that it hangs on."""
+def completed(state: State, rows: Sequence[Row], existing: Mapping[str, ExistingResource]) -> State:
+    """The state with these resources, and with the components and the provider that they depend on."""
     known = ids(state)
-    wanted = set(found)
+    needed = set(existing)
     for row in reversed(rows):
-        if row["urn"] in wanted:
-            wanted |= {row["parent"], row["provider"]} - {""}
+        if row["urn"] in needed:
+            needed |= {row["parent"], row["provider"]} - {""}
     added = []
     for row in rows:
-        if row["urn"] in wanted and row["urn"] not in known:
-            entry = _entry(row, found.get(row["urn"]), known)
+        if row["urn"] in needed and row["urn"] not in known:
+            entry = _entry(row, existing.get(row["urn"]), known)
             known[row["urn"]] = entry.get("id", "")
             added.append(entry)
     deployment = state["deployment"]
@@ -83,25 +88,26 @@ def completed(state: State, rows: Sequence[Row], found: Mapping[str, Found]) -> 
 
 
 def owner(row: Row, key: str, known: Mapping[str, str]) -> str | None:
-    """The id of the resource that an input refers to; None while it is not there. known: ids by URN."""
+    """The id of the resource that an input refers to; None while it does not exist. known: ids by URN."""
     reference = REFERENCE.fullmatch(str(row["inputs"].get(key)))
     ending = f"::{reference['name']}" if reference else ""
     return next((known.get(urn) for urn in row["dependencies"] if reference and urn.endswith(ending)), None)
 
 
-def refreshed(row: Row, id_: str, name: str = "", made_up: str = "", **more: str) -> Found:
-    """Read by its id alone. What no API tells is what the program says; a made-up name is marked as one.
+def refreshed(row: Row, id_: str, name: str = "", generated_name: str = "", **more: str) -> ExistingResource:
+    """A resource to be read by its id alone. What no API returns is taken from the program; a generated name is marked
+    as one.
 
-    name: the property that the engine makes a name up for, which is `made_up`. more: what else the state must hold.
+    name: the property for which the engine generates a name, `generated_name`. more: further outputs.
     """
     literal = {key: value for key, value in row["inputs"].items() if "${" not in json.dumps(value)}
-    named = {name: made_up} if name and name not in row["inputs"] else {}
-    inputs = {"__defaults": list(named), **named} if named else {}
-    return Found(id_, inputs, {**literal, "id": id_, **named, **more})
+    generated = {name: generated_name} if name and name not in row["inputs"] else {}
+    inputs = {"__defaults": list(generated), **generated} if generated else {}
+    return ExistingResource(id_, inputs, {**literal, "id": id_, **generated, **more})
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """The rows so that each stands behind its parent, its provider and all that it depends on."""
+    """The rows sorted so that each comes after its parent, its provider and its dependencies."""
     by_urn, placed = {row["urn"]: row for row in rows}, {}
 
     def place(urn: str) -> None:
@@ -116,19 +122,19 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return list(placed.values())
 
 
-def _entry(row: Row, found: Found | None, known: Mapping[str, str]) -> dict[str, Any]:
+def _entry(row: Row, existing: ExistingResource | None, known: Mapping[str, str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"urn": row["urn"], "type": row["type"], "custom": row["custom"]}
     if row["parent"]:
         entry["parent"] = row["parent"]
     if row["type"].startswith(PROVIDERS):
         return {**entry, "id": str(uuid.uuid4()), "inputs": row["inputs"], "outputs": row["inputs"]}
-    if found is None:
+    if existing is None:
         return entry
     return {
         **entry,
-        "id": found.id,
-        "inputs": dict(found.inputs),
-        "outputs": dict(found.outputs),
+        "id": existing.id,
+        "inputs": dict(existing.inputs),
+        "outputs": dict(existing.outputs),
         "provider": f"{row['provider']}::{known[row['provider']]}",
         "dependencies": [urn for urn in row["dependencies"] if urn in known],
         "protect": row["protect"],
@@ -140,7 +146,7 @@ def _paid(outputs: Mapping[str, Any]) -> str:
 
 
 def _arns(type_: str) -> tuple[str, str]:
-    """What a type calls its own ARN: `arn`, or in newer ones the type itself before it."""
+    """The names of the output that holds a type's ARN: `arn`, or in newer ones with the type before it."""
     return "arn", f"{type_.rpartition('/')[2].partition(':')[0]}Arn"
 
 

@@ -1,1 +1,1 @@
-"""Runs of training jobs: launchers, rendezvous, records, progress."""
+"""Runs of training jobs: runners, workers, rendezvous, results, progress."""

@@ -1,19 +1,17 @@
-"""What a person sees of a training run: its progress, then its result, table and picture."""
+"""Output of a training run: its progress, then its result and picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from infra.printable import one_line
 from ops.console.terminal import Screen
-
-if TYPE_CHECKING:
-    from ops.commands.train import Outcome
-    from ops.project import Project
+from ops.jobs.base import Outcome
+from ops.project import Project
 
 PLAIN_LINES = 10  # progress lines of a whole run where there is no terminal
 
@@ -22,7 +20,7 @@ class Progress:
     """A bar on a terminal, a line every tenth of the run elsewhere, nothing when quiet."""
 
     def __init__(self, console: Screen, *, quiet: bool) -> None:
-        self.console, self.quiet, self.told = console, quiet, -1
+        self.console, self.quiet, self.reported = console, quiet, -1
         self.bar = Bar(
             TextColumn("  {task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -55,15 +53,15 @@ class Progress:
             case "waiting":
                 self.line(f"  waiting: {event['reason']}")
             case "stopping":
-                self.line("  stopping: one more step, then a checkpoint (Ctrl-C again ends it at once)")
+                self.line("  stopping: one more step, then a checkpoint (Ctrl-C again kills it)")
 
     def step(self, event: dict[str, Any]) -> None:
         speed = f"{event['samples_per_second']:,.0f} samples/s"
         text = f"step {event['step']:>5}/{event['steps']}  loss {event['loss']:.4f}  {speed}"
         self.bar.update(self.task, completed=event["step"], description=text)
         tenth = PLAIN_LINES * event["step"] // event["steps"]
-        if not self.console.is_terminal and tenth > self.told:
-            self.told = tenth
+        if not self.console.is_terminal and tenth > self.reported:
+            self.reported = tenth
             self.line(f"  {text}")
 
     def line(self, text: str) -> None:
@@ -72,7 +70,7 @@ class Progress:
 
 
 def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:
-    """The run's result and where its files are, with the picture drawn."""
+    """The document of `--json`: the run's result and its files. Draws the picture."""
     from training.metrics import plot
 
     folder, result = outcome.run.folder, outcome.result
@@ -88,13 +86,12 @@ def document(project: Project, stack: str, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def text(told: dict[str, Any]) -> str:
-    accuracy = "" if told["accuracy"] is None else f"accuracy {100 * told['accuracy']:.1f} %   "
-    speed = f"{told['samples_per_second']:,.0f} samples/s on {told['world_size']} ranks"
-    lost = f"   {told['lost_steps']} steps lost in {told['restarts']} restarts" if told["restarts"] else ""
-    return (
-        f"  {accuracy}{told['seconds']:.0f} s   {speed}{lost}\n  result: {told['result']}   picture: {told['picture']}"
-    )
+def text(document: dict[str, Any]) -> str:
+    accuracy = "" if document["accuracy"] is None else f"accuracy {100 * document['accuracy']:.1f} %   "
+    speed = f"{document['samples_per_second']:,.0f} samples/s on {document['world_size']} ranks"
+    lost = f"   {document['lost_steps']} steps lost in {document['restarts']} restarts" if document["restarts"] else ""
+    files = f"  result: {document['result']}   picture: {document['picture']}"
+    return f"  {accuracy}{document['seconds']:.0f} s   {speed}{lost}\n{files}"
 
 
 def shown(path: Path, root: Path) -> str:

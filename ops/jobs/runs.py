@@ -1,4 +1,4 @@
-"""Runs of jobs as this computer knows them: one folder a run, below the project's state folder."""
+"""The local folders of runs, one a run, below the project's state folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 from ops import untrusted
 from ops.project import Project
-from ops.untrusted import Result, Unreadable
+from ops.untrusted import Result, UnreadableError
 from training import atomic
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's local folder: `events.jsonl` while it goes, then `result.json`, `metrics.jsonl` and `run.png`."""
+    """A run's local folder: `events.jsonl` while it runs, then `result.json`, `metrics.jsonl` and `run.png`."""
 
     folder: Path
 
@@ -28,7 +28,7 @@ class Run:
 
     @property
     def place(self) -> str:
-        """What a run is called on the nodes, once it was followed: others may count from 1 on the same storage."""
+        """The run's name on the nodes, set by `following`: other computers may count from 1 on the same storage."""
         return self._place.read_text()
 
     @property
@@ -49,7 +49,7 @@ class Run:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Marks the run as followed by this process, which is what makes its state `running`; gives it its place."""
+        """Marks the run as followed by this process, which makes its state `running`; sets `place`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self._place.is_file():
             atomic.write(self._place, f"{self.name}-{secrets.token_hex(4)}".encode())
@@ -69,16 +69,16 @@ class Run:
         return mark.is_file() and Path(f"/proc/{mark.read_text()}").exists()
 
     def _result(self) -> Result | None:
-        """None before there is one, and for one that cannot be read: such a run is not finished."""
+        """None without one, and for an unreadable one: such a run is not finished."""
         try:
             return untrusted.parsed(Result, self.result.read_bytes())
-        except (FileNotFoundError, Unreadable):
+        except (FileNotFoundError, UnreadableError):
             return None
 
     def _last_step(self) -> dict[str, Any]:
         events = self.folder / "events.jsonl"
         for line in reversed(events.read_bytes().splitlines() if events.is_file() else []):
-            if (event := untrusted.event(line)) and event.pop("event") == "step":  # the newest may be half written
+            if (event := untrusted.event(line)) and event.pop("event") == "step":  # the last line may be incomplete
                 return event
         return {}
 
@@ -94,12 +94,12 @@ def newest(project: Project, stack: str) -> Run | None:
 
 
 def choose(project: Project, stack: str, job: str) -> tuple[Run, bool]:
-    """The run a `train` of this job means: its newest one when that is unfinished (it resumes), else a new one.
+    """The run that `train` starts for this job: its newest one when that is unfinished (it resumes), else a new one.
 
     Returns the run and whether it resumes. Names count up: mnist-1, mnist-2, …
     """
-    mine = [run for run in all_of(project, stack) if run.name.rpartition("-")[0] == job]
-    numbers = [int(run.name.rpartition("-")[2]) for run in mine]
-    if mine and mine[-1].state == "stopped":
-        return mine[-1], True
+    of_job = [run for run in all_of(project, stack) if run.name.rpartition("-")[0] == job]
+    numbers = [int(run.name.rpartition("-")[2]) for run in of_job]
+    if of_job and of_job[-1].state == "stopped":
+        return of_job[-1], True
     return Run(project.runs(stack) / f"{job}-{max(numbers, default=0) + 1}"), False

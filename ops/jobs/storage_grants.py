@@ -9,7 +9,7 @@ import json
 import re
 
 from infra.handover import Handover
-from ops.errors import Failure
+from ops.errors import CommandError
 
 WITH_GRANT = "/usr/local/lib/gpufleet/storage_sessions/with_grant.py"  # of the role storage_sessions
 RUNNING = "/run/gpufleet/storage.d"  # where it keeps the grants of runs
@@ -18,23 +18,23 @@ TENANTS = "tenants/"  # below it each tenant has a prefix
 MOST_LENGTH = 512
 
 
-def of_run(told: Handover, upload: str | None) -> str:
+def of_run(handover: Handover, upload: str | None) -> str:
     """The grant of a run that uploads to a bucket of the stack, as JSON; empty for others, which bring credentials.
 
-    upload: the job's `checkpoint.upload`. Raises Failure for a prefix that cannot be one run's own.
+    upload: the job's `checkpoint.upload`. Raises CommandError for a prefix that cannot be one run's own.
     """
     bucket, _, rest = (upload or "").removeprefix("s3://").partition("/")
-    if not told.storage_role or bucket not in [each.source for each in told.storage if each.kind == "bucket"]:
+    if not handover.storage_role or bucket not in [item.source for item in handover.storage if item.kind == "bucket"]:
         return ""
     prefix = f"{rest.strip('/')}/"
     if prefix == "/":
-        raise Failure(f"checkpoint.upload: {upload} needs a prefix: a run may change all that is below it", code=2)
+        raise CommandError(f"checkpoint.upload: {upload} needs a prefix: a run may change all that is below it", code=2)
     if not PREFIX.fullmatch(prefix) or len(prefix) > MOST_LENGTH:
-        raise Failure(
+        raise CommandError(
             f"checkpoint.upload: {upload}: a prefix has letters, digits and . _ = + @ : , - between its /", code=2
         )
     if prefix.startswith(TENANTS):
-        raise Failure(f"checkpoint.upload: {upload}: what is below {TENANTS} belongs to tenants", code=2)
+        raise CommandError(f"checkpoint.upload: {upload}: what is below {TENANTS} belongs to tenants", code=2)
     return json.dumps({"places": [{"bucket": bucket, "prefix": prefix, "mode": "upload"}]})
 
 

@@ -1,1 +1,1 @@
-"""SSH to nodes: sessions, host keys, the login key."""
+"""SSH to nodes: sessions, host keys, the login key, and Ansible's playbooks."""

@@ -1,10 +1,9 @@
-"""Nodes as the handover tells them: reached over SSH with checked host keys, asked for their own word."""
+"""SSH to the nodes of a handover, with checked host keys, and their readiness reports."""
 
 from __future__ import annotations
 
 import shlex
 import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -13,21 +12,22 @@ from infra.handover import Handover, Node
 from infra.printable import one_line
 from ops import untrusted
 from ops.engine import processes
-from ops.untrusted import REPORT_BYTES, Report, Unreadable
+from ops.engine.processes import Completed
+from ops.untrusted import REPORT_BYTES, Report, UnreadableError
 
 JOB_LOGIN = "gpufleet-job"
-AS_JOB = "/usr/local/lib/gpufleet/as-job"  # of the role job_login: root starts a program as the login of jobs
-LOST = "lost"  # the state of what does not come back by itself: waiting for it is in vain
-CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and until the SSH server has said who it is
+AS_JOB = "/usr/local/lib/gpufleet/as-job"  # of the role job_login: root starts a program as the job login
+LOST = "lost"  # the state of a node that its cloud will not replace by itself
+CONNECT_SECONDS, ANSWER_SECONDS = 2, 10  # for TCP, and for the SSH handshake
 LINE_SECONDS = 60.0  # for a shell line from its connection to its end
-REPORT_SECONDS = 60.0  # for a report, which is there or is not
+REPORT_SECONDS = 60.0  # for a readiness report
 
 
 @dataclass(frozen=True)
 class NodeState:
     """state: ready | not ready | unconfigured | unreachable; reason: why it is not ready, else empty.
 
-    A cloud or a node has chosen most of these words: each is kept within its line.
+    Most of these texts come from a cloud or a node: each is made one line.
     """
 
     name: str
@@ -45,22 +45,22 @@ class NodeState:
 
 
 def under(node: Node, path: str) -> str:
-    """A system path as this node has it: below its own folder where an unprivileged login cannot write `/`."""
+    """A system path on this node: below its `prefix` where an unprivileged login cannot write to `/`."""
     return node.prefix.rstrip("/") + path
 
 
 def as_job(
-    node: Node, words: Sequence[str], environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+    node: Node, arguments: Sequence[str], environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
 ) -> str:
-    """The shell line that runs a program as the login of jobs, in its home.
+    """The shell line that runs a program as the job login, in its home.
 
-    On a machine that is a login without rights; a node that is only a process has none but the one it is reached by.
-    environment: what the program finds in its own; a value is a word of the shell, as `shlex.quote` makes it. before:
-    what root starts it with.
+    On a machine that is an unprivileged login; a node that is only a process has no other login than the one for SSH.
+    environment: variables of the program; a value is quoted for the shell already. before: the command that root runs
+    it with.
     """
     settings = " ".join(f"{name}={value}" for name, value in (environment or {}).items())
     started = f"sudo -n env {settings} {shlex.join([*before, AS_JOB])}" if node.prefix == "/" else f"env {settings}"
-    return f"{started} {shlex.join(words)}"
+    return f"{started} {shlex.join(arguments)}"
 
 
 def ssh(handover: Handover, node: Node, remote: str) -> list[str]:
@@ -112,47 +112,53 @@ def run(
     *,
     seconds: float = LINE_SECONDS,
     most: int = REPORT_BYTES,
-) -> subprocess.CompletedProcess[str]:
+) -> Completed:
     """Runs a shell line on a node, with `given` on its standard input.
 
-    Its output is the node's to choose: of more than `most` bytes, or after `seconds`, nothing is left but the reason in
-    `stderr`, and the return code is `command.CUT`.
+    When its output exceeds `most` bytes, or after `seconds`, the return code is `processes.CUT` and `stderr` has the
+    reason.
     """
     answer = processes.bounded(ssh(handover, node, remote), given=given.encode(), seconds=seconds, most=most)
     out, err = (stream.decode(errors="replace") for stream in (answer.stdout, answer.stderr))
-    return subprocess.CompletedProcess(answer.args, answer.returncode, out, err)
+    return Completed(answer.args, answer.returncode, out, err)
+
+
+def refused(address: str, port: int) -> str:
+    """Why a TCP port does not accept a connection; empty where it does."""
+    try:
+        socket.create_connection((address, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def last_line(text: str) -> str:
-    """What a program's complaint ends with; empty where it says nothing."""
+    """The last line of a program's error output; empty without one."""
     return next(filter(str.strip, reversed(text.splitlines())), "").strip()
 
 
 def states(handover: Handover) -> list[NodeState]:
-    """What each node says of itself, asked of all at once."""
+    """The state of each node, queried in parallel."""
     with ThreadPoolExecutor(max_workers=32) as pool:
         return list(pool.map(lambda node: state(handover, node), handover.nodes))
 
 
 def state(handover: Handover, node: Node) -> NodeState:
-    def told(word: str, reason: str = "") -> NodeState:
-        return NodeState(node.name, node.group, node.address, word, reason)
+    def node_state(value: str, reason: str = "") -> NodeState:
+        return NodeState(node.name, node.group, node.address, value, reason)
 
-    try:
-        if not node.proxy:
-            socket.create_connection((node.address, node.port), CONNECT_SECONDS).close()
-    except OSError as error:
-        return told("unreachable", f"port {node.port}: {error.strerror or error}")
+    if not node.proxy and (reason := refused(node.address, node.port)):
+        return node_state("unreachable", f"port {node.port}: {reason}")
     file = shlex.quote(under(node, "/var/lib/gpufleet/ready.json"))
     answer = run(handover, node, f"test -e {file} || exit 3; cat {file}", seconds=REPORT_SECONDS)
     if answer.returncode == 3:
-        return told("unconfigured", "gpu_node.yml has not finished on it")
+        return node_state("unconfigured", "gpu_node.yml has not finished on it")
     if answer.returncode == processes.CUT:
-        return told("not ready", f"sends an unreadable report: {answer.stderr}; log in and look at it")
+        return node_state("not ready", f"sends an unreadable report: {answer.stderr}; log in and inspect it")
     if answer.returncode:
-        return told("unreachable", last_line(answer.stderr) or "ssh failed")
+        return node_state("unreachable", last_line(answer.stderr) or "ssh failed")
     try:
         report = untrusted.parsed(Report, answer.stdout)
-    except Unreadable as fault:
-        return told("not ready", f"sends an unreadable report: {fault}; run gpu_node.yml on it, or end it")
-    return told("ready") if report.ready else told("not ready", "; ".join(report.faults))
+    except UnreadableError as error:
+        return node_state("not ready", f"sends an unreadable report: {error}; run gpu_node.yml on it, or terminate it")
+    return node_state("ready") if report.ready else node_state("not ready", "; ".join(report.faults))

@@ -48,7 +48,7 @@ class Campaign:
             if seed % 3 == 0:  # the repair is not safe either
                 made.append(self.killed_up(one, chance.choice(VICTIMS), made[0] + chance.randrange(20), chance))
             first = one.up()
-            assert (one.duplicates(), one.orphans(), one.strays()) == ([], [], [])
+            assert (one.duplicates(), one.orphans(), one.orphaned()) == ([], [], [])
             one.pulumi("preview", "--refresh", "--expect-no-changes", "--stack", one.stack)
             one("down", "--yes")
             assert one.alive() == []

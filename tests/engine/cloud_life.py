@@ -58,10 +58,10 @@ class Life:
 
     def up(self) -> dict[str, str]:
         """Brings the stack up without waiting for nodes; what each phase said."""
-        told = json.loads(self("up", "--yes", "--no-wait", "--json").stdout)
-        return {phase["phase"]: phase["note"] for phase in told["phases"]}
+        document = json.loads(self("up", "--yes", "--no-wait", "--json").stdout)
+        return {phase["phase"]: phase["note"] for phase in document["phases"]}
 
-    def strays(self) -> list[str]:
+    def orphaned(self) -> list[str]:
         return json.loads(self("sweep", "--json").stdout)["strays"]
 
     def forget(self) -> None:
@@ -80,7 +80,7 @@ class Life:
 
     def orphans(self) -> list[str]:
         """What exists while the engine knows neither it nor who made it."""
-        known, rows = {each.get("id") for each in self.pulumi.resources(self.stack)}, self.alive()
+        known, rows = {resource.get("id") for resource in self.pulumi.resources(self.stack)}, self.alive()
         while theirs := {row.id for row in rows if row.maker in known} - known:  # a fleet's instance, its disk
             known |= theirs
         return [f"{row.type} {row.id}" for row in rows if row.id not in known]

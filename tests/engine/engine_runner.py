@@ -19,7 +19,7 @@ import yaml
 
 from infra.clouds.local import site
 from ops.engine import pulumi as engine
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -36,12 +36,12 @@ class EngineRunner:
     def on_a_project(cls, root: Path) -> EngineRunner:
         """With the project's program in an empty folder; nothing of the caller's own Pulumi gets through."""
         try:
-            found = engine.binary(Project(REPOSITORY))
-        except Failure as missing:
+            executable = engine.binary(Project(REPOSITORY))
+        except CommandError as missing:
             pytest.skip(str(missing))
         (root / "stacks").mkdir()
         (root / ".gpufleet").mkdir()
-        (root / ".gpufleet" / "engine").write_text(str(found))
+        (root / ".gpufleet" / "engine").write_text(str(executable))
         shutil.copy(REPOSITORY / "Pulumi.yaml", root)
         for name in ("infra", ".venv"):
             (root / name).symlink_to(REPOSITORY / name)
@@ -123,20 +123,20 @@ def traces(root: Path) -> set[str]:
     """
     names = [file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in (root / "stacks").iterdir()]
     tags = [site.tag(site.folder(root, name)) for name in names]
-    found = {f"process {pid}" for pid in _processes(str(root))}
+    remains = {f"process {pid}" for pid in _processes(str(root))}
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    found |= {f"mount {line.split()[4]}" for line in mounts if str(root) in line}
+    remains |= {f"mount {line.split()[4]}" for line in mounts if str(root) in line}
     for top in ("/run/netns", "/sys/class/net", "/sys/fs/cgroup", "/run/systemd/nspawn"):
-        found |= {str(path) for tag in tags for path in Path(top).rglob(f"{tag}*")}
-    return found | {str(path) for path in (root / ".gpufleet" / "local").rglob("*")}
+        remains |= {str(path) for tag in tags for path in Path(top).rglob(f"{tag}*")}
+    return remains | {str(path) for path in (root / ".gpufleet" / "local").rglob("*")}
 
 
 def runs(root: Path, word: str) -> bool:
     """Whether a process of the project has this word in its command line."""
-    return any(word.encode() in _told(pid, "cmdline") for pid in _processes(str(root)))
+    return any(word.encode() in _proc_file(pid, "cmdline") for pid in _processes(str(root)))
 
 
-def _told(pid: int, file: str) -> bytes:
+def _proc_file(pid: int, file: str) -> bytes:
     try:
         return Path(f"/proc/{pid}/{file}").read_bytes()
     except OSError:  # it has ended meanwhile
@@ -144,11 +144,11 @@ def _told(pid: int, file: str) -> bytes:
 
 
 def _processes(text: str) -> list[int]:
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             about = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
             about += str((folder / "cwd").readlink()).encode()
             if text.encode() in about and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids

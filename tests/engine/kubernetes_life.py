@@ -20,7 +20,8 @@ from infra.clouds.kubernetes.plan.model import KubernetesPlan
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds.kubernetes.cloud import connected
-from ops.jobs.kubernetes import Submission
+from ops.jobs.base import Job
+from ops.jobs.kubernetes import KubernetesRunner
 from ops.jobs.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -59,19 +60,24 @@ class Life:
         assert isinstance(plan, KubernetesPlan)
         return plan
 
-    def submission(
+    def runner(
         self,
         namespace: str = "research",
         labels: dict[str, str] = POOL,
         form: Literal["trainjob", "jobset", "job"] = "job",
-    ) -> Submission:
-        """A job, late-1, for nodes with these labels."""
+        name: str = "late-1",
+        *,
+        resumed: bool = True,
+    ) -> KubernetesRunner:
+        """Of a job for nodes with these labels."""
         plan = self.plan
         tenant = replace(plan.tenant, form=form, namespace=namespace)
         plan = replace(plan, tenant=tenant, groups=(replace(plan.groups[0], labels=labels),))
-        folder = self.pulumi.root / ".gpufleet" / "runs" / STACK / "late-1"
+        folder = self.pulumi.root / ".gpufleet" / "runs" / STACK / name
         folder.mkdir(parents=True, exist_ok=True)
-        return Submission(plan, Run(folder), connected(plan))
+        (folder / "place").write_text(f"{name}-0000")
+        job = Job(Run(folder), "steps = 1\n", (), resumed, "`gpufleet train`")
+        return KubernetesRunner(plan, job, connected(plan))
 
     def gpufleet(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

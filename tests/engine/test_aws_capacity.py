@@ -16,7 +16,7 @@ from infra.clouds.aws.plan.model import AwsPlan
 from infra.handover import Access, Environment, Handover, Store
 from ops.clouds.aws import capacity, discovery
 from ops.clouds.aws.account import Account
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes.ssh import LOST
 
 
@@ -85,15 +85,15 @@ def test_a_member_that_ended_of_a_gang_bought_at_once_is_told_as_lost_and_the_ga
     lost = next(each for each in discovery.discover(account, prod, told(prod, tmp_path)).others if each.state == LOST)
     renewed = capacity.renew(account, prod, "trainer")
 
-    assert lost.reason.startswith("3 of 4 nodes: AWS starts none in the place of one that has ended")
+    assert lost.reason.startswith("3 of 4 nodes: AWS does not replace one that has ended")
     assert "`gpufleet up a100-prod --renew trainer`" in lost.reason
-    assert renewed == "trainer: 3 of 4 nodes ended, all of them are asked for anew"
+    assert renewed == "trainer: 3 of 4 nodes terminated, all of them are requested again"
     assert {cloud.store.rows("id = ?", each.id)[0].state for each in others} == {"terminated"}
 
 
 @pytest.mark.parametrize("group", ["head", "nobody"])
 def test_only_a_gang_bought_at_once_can_be_renewed(account: Account, group: str) -> None:
-    with pytest.raises(Failure, match=f"--renew {group}: is no group that is bought at once, .* has trainer"):
+    with pytest.raises(CommandError, match=f"--renew {group}: is not a group that is bought at once; .* has trainer"):
         capacity.renew(account, decided("a100-prod"), group)
 
 

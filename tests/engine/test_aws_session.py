@@ -96,7 +96,7 @@ def discovered(decided: AwsPlan, site: ssh_hosts.Site, file: Path) -> tuple[Hand
         store=Store(host="", address=""),
         environment=Environment(python="/p"),
     )
-    return discovery.discover(Account(decided.region), decided, told).told, row.id
+    return discovery.discover(Account(decided.region), decided, told).handover, row.id
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_up_makes_what_status_then_tells(scc: Life) -> None:
 
     nodes = json.loads(scc("status", "--json").stdout)["nodes"]
 
-    waits = "its console has not told its host key yet"
+    waits = "its host key is not in its console output yet"
     assert {(node["state"], node["reason"]) for node in nodes} == {("starting", waits)}
     assert [node["group"] for node in nodes].count("head") == 1
 
@@ -72,16 +72,16 @@ def test_a_lost_state_is_found_again_and_nothing_is_made_twice(scc: Life) -> Non
     scc.pulumi("preview", "--refresh", "--expect-no-changes", "--stack", scc.stack)
 
 
-def test_a_stray_is_listed_and_removed_and_nothing_else(scc: Life) -> None:
-    kept = {(row.type, row.id) for row in scc.alive()}
+def test_an_orphan_is_listed_and_deleted_and_nothing_else(scc: Life) -> None:
+    existing = {(row.type, row.id) for row in scc.alive()}
     vswitch = next(row for row in scc.alive() if row.type.endswith(":Switch"))
-    stray = "vsw-0123456789abcdef"
-    scc.store.put([replace(vswitch, id=stray, arn=vswitch.arn.replace(vswitch.id, stray))])
+    orphan = "vsw-0123456789abcdef"
+    scc.store.put([replace(vswitch, id=orphan, arn=vswitch.arn.replace(vswitch.id, orphan))])
 
-    assert scc.strays() == [f"vpc/vswitch {stray} {vswitch.tags['gpufleet:name']}"]
+    assert scc.orphaned() == [f"vpc/vswitch {orphan} {vswitch.tags['gpufleet:name']}"]
     scc("sweep", "--delete", "--yes")
 
-    assert {(row.type, row.id) for row in scc.alive()} == kept
+    assert {(row.type, row.id) for row in scc.alive()} == existing
 
 
 def test_down_leaves_an_empty_cloud_even_without_a_state(scc: Life) -> None:
@@ -104,8 +104,8 @@ def test_an_assurance_that_was_bought_outlives_down_and_is_not_bought_again(pulu
 
         (bought,) = one.alive()
         assert bought.type == ASSURANCE
-        kept = f"kept        {ASSURANCE} {bought.id} (paid until 2027-02-21T16:00Z): it is protected"
-        assert kept in told.stdout
+        existing = f"kept        {ASSURANCE} {bought.id} (paid until 2027-02-21T16:00Z): it is protected"
+        assert existing in told.stdout
 
         one.up()
 

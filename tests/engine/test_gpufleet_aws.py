@@ -27,7 +27,7 @@ def test_without_a_yes_nothing_is_made(dev: Life) -> None:
 
     assert answer.returncode == 2
     assert "create this for 1.03 USD/h?" in answer.stderr
-    assert answer.stderr.endswith("no answer: --yes says yes beforehand\n")
+    assert answer.stderr.endswith("not a terminal: pass --yes to confirm\n")
     assert dev.store.rows() == []
 
 
@@ -45,7 +45,7 @@ def test_nodes_that_aws_does_not_have_are_named_and_no_longer_asked_for(dev: Lif
 
     assert answer.returncode == 1
     assert answer.stderr.startswith("dev: AWS gives 0 of 1 g5.xlarge: There is no Spot or On-Demand capacity available")
-    assert "the request is withdrawn: `gpufleet up dev` asks again;" in answer.stderr
+    assert "the request is cancelled: `gpufleet up dev` requests it again;" in answer.stderr
     assert [row.type for row in dev.alive() if row.type in {FLEET, INSTANCE, VOLUME}] == []
 
 
@@ -53,12 +53,12 @@ def test_up_makes_what_status_then_tells(dev: Life) -> None:
     assert dev.up()["recover"].startswith("0 found")
     assert (dev.duplicates(), dev.orphans()) == ([], [])
 
-    told = json.loads(dev("status", "--json").stdout)
+    document = json.loads(dev("status", "--json").stdout)
 
-    (node,) = told["nodes"]
-    waits = "its console has not told its host key yet"
+    (node,) = document["nodes"]
+    waits = "its host key is not in its console output yet"
     assert (node["group"], node["state"], node["reason"]) == ("dev", "starting", waits)
-    assert told["cost"]["hourly"] == pytest.approx(1.0343, abs=1e-4)
+    assert document["cost"]["hourly"] == pytest.approx(1.0343, abs=1e-4)
 
 
 def test_a_lost_state_is_found_again_by_tags_and_nothing_is_made_twice(dev: Life) -> None:
@@ -72,16 +72,17 @@ def test_a_lost_state_is_found_again_by_tags_and_nothing_is_made_twice(dev: Life
     dev.pulumi("preview", "--refresh", "--expect-no-changes", "--stack", dev.stack)
 
 
-def test_a_stray_is_listed_and_removed_and_nothing_else(dev: Life) -> None:
+def test_an_orphan_is_listed_and_deleted_and_nothing_else(dev: Life) -> None:
     kept = {row.id for row in dev.alive()}
     table = next(row for row in dev.alive() if row.type.endswith(":RouteTable"))
-    stray = "rtb-0123456789abcdef0"
-    dev.store.put([replace(table, id=stray, arn=table.arn.replace(table.id, stray))])
+    orphan = "rtb-0123456789abcdef0"
+    dev.store.put([replace(table, id=orphan, arn=table.arn.replace(table.id, orphan))])
 
     asked = dev("sweep", "--delete", check=False)
 
     assert asked.returncode == 2  # nobody said yes
-    listed = f"dev: 1 that no state knows\n  ec2/route-table {stray} {table.tags['gpufleet:name']}\n"
+    head = "dev: 1 orphaned resource: tagged, but not in the Pulumi state\n"
+    listed = f"{head}  ec2/route-table {orphan} {table.tags['gpufleet:name']}\n"
     assert asked.stderr.startswith(listed)
 
     dev("sweep", "--delete", "--yes")
@@ -95,16 +96,16 @@ def test_down_names_what_it_ends_and_leaves_an_empty_cloud_even_without_a_state(
     assert dev.alive() != []
     dev.forget()
 
-    told = json.loads(dev("down", "--yes", "--json").stdout)
+    document = json.loads(dev("down", "--yes", "--json").stdout)
 
-    assert [phase["note"] for phase in told["phases"] if phase["phase"] == "sweep"] == ["nothing left behind"]
+    assert [phase["note"] for phase in document["phases"] if phase["phase"] == "sweep"] == ["nothing left behind"]
     assert dev.alive() == []
     assert dev("down", "--yes").stdout == "stack dev is not up: nothing to take down\n"
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("shipped", ["a100-spot", "inference-g6"])
-def test_what_no_state_knows_is_swept_instances_included(pulumi: EngineRunner, shipped: str) -> None:
+def test_orphans_are_deleted_instances_included(pulumi: EngineRunner, shipped: str) -> None:
     with life(pulumi, shipped, f"swept-{shipped}") as one:
         one.up()
         one.forget()
@@ -138,7 +139,7 @@ def test_what_aws_does_not_let_go_keeps_nothing_that_costs(pulumi: EngineRunner)
         assert failed.returncode == 1
         assert "UnauthorizedOperation" in failed.stderr  # a target is among the first to go, the bucket among the last
         assert f"BucketNotEmpty: {bucket.id} still holds runs/a/manifest.json" in failed.stderr
-        still = failed.stderr.partition("`gpufleet down full` goes on from here; still there:\n")[2].split()
+        still = failed.stderr.partition("re-run `gpufleet down full` to resume; still present:\n")[2].split()
         assert {target, BUCKET, bucket.id} <= {*still}
         free = {VPC, "aws:kms/key:Key", "aws:cloudwatch/eventRule:EventRule", "aws:sqs/queue:Queue"}
         assert {row.type for row in one.alive()} - free == {target, BUCKET, OBJECT}
@@ -153,12 +154,12 @@ def test_a_block_that_was_bought_outlives_down_and_is_not_bought_again(pulumi: E
     with life_of(pulumi, asked, "bought") as one:
         one.up()
 
-        told = one("down", "--yes")
+        document = one("down", "--yes")
 
         (block,) = one.alive()
         assert block.type == BLOCK
         kept = f"kept        {BLOCK} {block.id} (paid until 2026-12-01T11:30Z): it is protected"
-        assert kept in told.stdout
+        assert kept in document.stdout
 
         one.up()
 

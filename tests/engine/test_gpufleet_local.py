@@ -117,9 +117,9 @@ def test_ctrl_c_while_nodes_are_made_leaves_a_state_that_up_goes_on_from(gpuflee
 
 
 def test_up_makes_nodes_that_say_themselves_that_they_are_ready(gpufleet: Gpufleet) -> None:
-    told = gpufleet.json("up", STACK)
+    document = gpufleet.json("up", STACK)
 
-    assert [phase["phase"] for phase in told["phases"]] == ["nodes", "configure", "verify"]
+    assert [phase["phase"] for phase in document["phases"]] == ["nodes", "configure", "verify"]
     assert [node["state"] for node in gpufleet.json("status", STACK)["nodes"]] == ["ready", "ready"]
 
 
@@ -149,12 +149,12 @@ def test_ctrl_c_stops_a_job_with_a_checkpoint_and_train_resumes_it_to_its_result
     assert saved is not None
     steps = saved + 20  # what was told last may lie before it
 
-    told = gpufleet.json("train", gpufleet.job(steps), "--stack", STACK)
+    document = gpufleet.json("train", gpufleet.job(steps), "--stack", STACK)
 
     assert (while_running["name"], while_running["state"]) == ("rehearsal-1", "running")
     assert (command.returncode, "resumes rehearsal-1" in complained) == (75, True)
-    assert (told["run"], told["resumed"], told["lost_steps"]) == ("rehearsal-1", True, 0)
-    assert (told["world_size"], told["steps"], told["finished"]) == (2, steps, True)
+    assert (document["run"], document["resumed"], document["lost_steps"]) == ("rehearsal-1", True, 0)
+    assert (document["world_size"], document["steps"], document["finished"]) == (2, steps, True)
     assert (run / "run.png").read_bytes().startswith(b"\x89PNG")
     assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()][-1] == steps
 
@@ -165,14 +165,14 @@ def test_a_killed_node_is_told_and_a_second_up_repairs_it_and_changes_nothing_el
 
     broken = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
     refused = gpufleet("train", gpufleet.job(10), "--stack", STACK)
-    told = gpufleet.json("up", STACK)
+    document = gpufleet.json("up", STACK)
     repaired = {node["name"]: node["state"] for node in gpufleet.json("status", STACK)["nodes"]}
 
     assert broken == {"node-1": "ready", "node-2": "unreachable"}
     assert refused.returncode == 1
     assert f"`gpufleet up {STACK}` makes the nodes ready" in refused.stderr
     assert repaired == {"node-1": "ready", "node-2": "ready"}
-    assert re.search(r"node-1 ok=\d+ changed=0 ", told["phases"][1]["note"])
+    assert re.search(r"node-1 ok=\d+ changed=0 ", document["phases"][1]["note"])
 
 
 def test_the_environment_of_the_engine_is_printed_for_a_shell(gpufleet: Gpufleet) -> None:

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from engine_runner import EngineRunner, until
 
-from infra.clouds.local import process, site
+from infra.clouds.local import process, processes, site
 from infra.clouds.local.site import NodeSpec
 from infra.clouds.machines.plan import MachinesPlan
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds.machines import cloud as machines
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))
@@ -129,12 +129,12 @@ def hall(pulumi: EngineRunner, loopback: str) -> Hall:
         )
         for i in (1, 2)
     )
-    made = Hall(pulumi, hosts)
+    created = Hall(pulumi, hosts)
     for host in hosts:
         process.create(host)
-        made.port(host)
-    made.describe()
-    return made
+        created.port(host)
+    created.describe()
+    return created
 
 
 @pytest.mark.drill
@@ -188,9 +188,9 @@ def test_a_silent_host_is_woken_by_its_bmc(hall: Hall, monkeypatch: pytest.Monke
     )
     hall.describe(power={"wake": [sys.executable, "-c", wake, "{host}", "{bmc}"]})
     os.kill(int((host.service / "pid").read_text()), signal.SIGTERM)
-    until(lambda: process.is_free(host.address, PORT))
+    until(lambda: processes.is_free(host.address, PORT))
 
-    hall.cloud().delivered()
+    hall.cloud().require_capacity()
 
     assert woken.read_text() == f"host-2 {host.address}"
 
@@ -198,10 +198,10 @@ def test_a_silent_host_is_woken_by_its_bmc(hall: Hall, monkeypatch: pytest.Monke
 def test_a_host_that_stays_silent_is_named_with_the_remedy(hall: Hall) -> None:
     hall.describe()
     os.kill(int((hall.hosts[0].service / "pid").read_text()), signal.SIGTERM)
-    until(lambda: process.is_free(hall.hosts[0].address, PORT))
+    until(lambda: processes.is_free(hall.hosts[0].address, PORT))
 
-    with pytest.raises(Failure, match=r"^host-1 does not answer on .*: switch it on, or tell `power.wake` how to$"):
-        hall.cloud().delivered()
+    with pytest.raises(CommandError, match=r"^host-1 does not answer on .*: switch it on, or set `power.wake`$"):
+        hall.cloud().require_capacity()
 
 
 def test_down_asks_every_host_to_sleep_and_goes_on_after_one_that_did_not(hall: Hall) -> None:

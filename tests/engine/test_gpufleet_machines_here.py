@@ -69,11 +69,11 @@ def test_a_job_that_was_stopped_and_resumed_as_the_login_of_jobs_ends_with_the_s
     command.send_signal(signal.SIGINT)
     _, complained = command.communicate()
 
-    told = gpufleet.json("train", job(gpufleet, "parted"), "--stack", STACK, "--set", "checkpoint.every_steps=1000")
+    document = gpufleet.json("train", job(gpufleet, "parted"), "--stack", STACK, "--set", "checkpoint.every_steps=1000")
 
     unseen, *processes = as_whom.splitlines()
     trained = [line.split()[0] for line in processes if "-m training" in line and "sudo" not in line]
     assert (command.returncode, "resumes parted-1" in complained) == (75, True), complained
     assert (unseen, set(trained)) == ("0", {"gpufleet-job"})
-    assert (told["resumed"], told["lost_steps"], told["steps"]) == (True, 0, STEPS)
-    assert told["digest"] == whole["digest"]
+    assert (document["resumed"], document["lost_steps"], document["steps"]) == (True, 0, STEPS)
+    assert document["digest"] == whole["digest"]

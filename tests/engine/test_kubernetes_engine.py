@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -25,9 +24,8 @@ from infra.graph import render
 from ops.clouds import base
 from ops.commands import status
 from ops.console.phases import Phase
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.kubernetes import KINDS
-from ops.jobs.runs import Run
 from ops.project import Project
 
 pytestmark = [
@@ -101,7 +99,7 @@ def test_charts_that_another_tenant_has_installed_are_not_installed_again(life: 
     assert "cluster.components.install: tenant research has put the charts into this cluster" in answer.stderr
     assert life.cluster.api.find("v1", "Namespace", "vision", None) is None
     life.describe(tenant="vision", components={"driver": "image", "device_plugin": "cluster", "install": False})
-    assert base.of(Project(life.pulumi.root), life.plan).checked() == ()
+    assert base.of(Project(life.pulumi.root), life.plan).findings() == ()
 
 
 def test_a_job_is_submitted_scheduled_followed_and_fetched(life: Life) -> None:
@@ -138,15 +136,15 @@ def test_a_job_that_ended_before_it_had_finished_is_trained_again(life: Life) ->
 
 @pytest.mark.parametrize("form", ["jobset", "trainjob"])
 def test_a_failed_set_is_gone_before_it_is_submitted_again(life: Life, form: Literal["jobset", "trainjob"]) -> None:
-    submission = life.submission(form=form)
-    submission.submit("steps = 1\n", [])
+    runner = life.runner(form=form)
+    runner.start(lambda _: None)
     kind, api = KINDS[form], life.cluster.api
     failed = {"type": "Failed", "status": "True", "reason": "x", "message": "x", "lastTransitionTime": NOW}
     name = {"name": "late-1", "namespace": "research"}
     body = {"apiVersion": kind[0], "kind": kind[1], "metadata": name, "status": {"conditions": [failed]}}
     api.apply(body, part="status")
 
-    submission.clear(lambda _: None, resumed=True)
+    runner.prepare(lambda _: None)
 
     assert api.find(*kind, "late-1", "research") is None
 
@@ -201,8 +199,8 @@ def test_a_pod_with_its_network_check_is_taken_where_pods_are_restricted(
 
 
 def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> None:
-    submission = life.submission(labels={"kubernetes.io/hostname": "none"})  # whose pods nobody but this test touches
-    submission.submit("steps = 1\n", [])
+    runner = life.runner(labels={"kubernetes.io/hostname": "none"})  # whose pods nobody but this test touches
+    runner.start(lambda _: None)
     api = life.cluster.api
 
     def of_rank_zero() -> list[str]:
@@ -218,10 +216,10 @@ def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> 
     api.apply(body, part="status")
 
     with pytest.raises(Told, match=rf"^{pod}: network check: this pod reaches the API server$"):
-        submission.follow(tell_all_but("no pod of rank 0 yet"))
+        runner.follow(tell_all_but("no pod of rank 0 yet"))
 
-    submission.stop()
-    submission.clear(lambda _: None, resumed=True)
+    runner.stop()
+    runner.prepare(lambda _: None)
 
 
 @pytest.mark.parametrize("case", PLANTED)
@@ -236,53 +234,53 @@ def test_a_planted_mistake_is_refused_in_a_line_that_names_it(
 
 
 def test_a_refused_job_is_one_line_of_the_servers_own(life: Life) -> None:
-    with pytest.raises(Failure, match=r'^ConfigMap late-1: namespaces "nowhere" not found$'):
-        life.submission(namespace="nowhere").submit("steps = 1\n", [])
+    with pytest.raises(CommandError, match=r'^ConfigMap late-1: namespaces "nowhere" not found$'):
+        life.runner(namespace="nowhere").start(lambda _: None)
 
 
 def test_a_job_that_is_not_over_is_left_alone(life: Life) -> None:
-    submission = life.submission(labels={"kubernetes.io/hostname": "none"})
-    submission.submit("steps = 1\n", [])
+    runner = life.runner(labels={"kubernetes.io/hostname": "none"})
+    runner.start(lambda _: None)
 
     with pytest.raises(
-        Failure, match=r"^job late-1 in research is not over yet: `kubectl .* delete job late-1` takes it"
+        CommandError, match=r"^job late-1 in research is not over yet: `kubectl .* delete job late-1` deletes it"
     ):
-        submission.clear(lambda _: None, resumed=True)
+        runner.prepare(lambda _: None)
 
-    submission.stop()
-    submission.clear(lambda _: None, resumed=True)
-    submission.stop()  # of one that is gone already nothing is said
+    runner.stop()
+    runner.prepare(lambda _: None)
+    runner.stop()  # of one that is gone already nothing is said
 
 
 def test_a_job_of_another_computer_is_left_alone(life: Life) -> None:
-    submission = replace(life.submission(), run=Run(Path("smoke-1")))
+    runner = life.runner(name="smoke-1", resumed=False)
 
-    with pytest.raises(Failure, match=r"^job smoke-1 in research is none of this computer's runs: "):
-        submission.clear(lambda _: None, resumed=False)
+    with pytest.raises(CommandError, match=r"^job smoke-1 in research was not started by this computer: "):
+        runner.prepare(lambda _: None)
 
 
 def test_a_job_that_no_node_takes_says_what_the_scheduler_says(life: Life) -> None:
-    submission = life.submission(labels={"kubernetes.io/hostname": "none"})
-    submission.submit("steps = 1\n", [])
+    runner = life.runner(labels={"kubernetes.io/hostname": "none"})
+    runner.start(lambda _: None)
 
     with pytest.raises(Told, match=r"^late-1-\d-\w+: 0/4 nodes are available: 4 node\(s\) didn't match Pod's node"):
-        submission.follow(tell_all_but("no pod of rank 0 yet"))
+        runner.follow(tell_all_but("no pod of rank 0 yet"))
 
-    submission.stop()
+    runner.stop()
 
 
 def test_a_job_whose_pods_are_refused_says_why(life: Life) -> None:
     life.cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bare"}})
-    submission = life.submission(namespace="bare")
-    submission.submit("steps = 1\n", [])
+    runner = life.runner(namespace="bare")
+    runner.start(lambda _: None)
 
     with pytest.raises(Told, match=r'late-1: .*serviceaccount "trainer" not found$'):
-        submission.follow(tell_all_but("no pod of rank 0 yet"))
+        runner.follow(tell_all_but("no pod of rank 0 yet"))
 
 
 def test_a_job_that_is_taken_away_ends_the_waiting(life: Life) -> None:
-    with pytest.raises(Failure, match=r'^late-1: jobs.batch "late-1" not found$'):
-        life.submission().follow(lambda _: None)
+    with pytest.raises(CommandError, match=r'^late-1: jobs.batch "late-1" not found$'):
+        life.runner().follow(lambda _: None)
 
 
 def test_a_namespace_that_no_state_knows_is_told_and_left_alone(life: Life) -> None:
@@ -292,14 +290,12 @@ def test_a_namespace_that_no_state_knows_is_told_and_left_alone(life: Life) -> N
     state = json.loads(life.pulumi("stack", "export", "--stack", STACK).stdout)
     known, unknown = base.of(project, life.plan), base.of(project, lost)
 
-    (stray,) = unknown.strays(state)
+    (orphan,) = unknown.orphans(state)
 
-    assert re.fullmatch(
-        "namespace lost: `kubectl .+ delete namespace lost` takes it away with all that is in it", stray
-    )
-    assert unknown.clear(state, Phase("sweep")) == known.strays(state) == []
+    assert re.fullmatch("namespace lost: `kubectl .+ delete namespace lost` deletes it with everything in it", orphan)
+    assert unknown.clear(state, Phase("sweep")) == known.orphans(state) == []
     life.cluster.api.call("DELETE", "/api/v1/namespaces/lost")  # on its way out, and told no more
-    assert unknown.strays(state) == []
+    assert unknown.orphans(state) == []
 
 
 def test_destroy_leaves_nothing_of_the_tenant(life: Life) -> None:

@@ -32,7 +32,7 @@ def network() -> str:
 
 
 @pytest.fixture(scope="module")
-def told(pulumi: EngineRunner, network: str) -> dict[str, Any]:
+def handover(pulumi: EngineRunner, network: str) -> dict[str, Any]:
     """Two machines that are up."""
     describe(pulumi, network, count=2)
     pulumi.up(STACK)
@@ -57,7 +57,7 @@ def ssh(pulumi: EngineRunner, node: str, command: str) -> str:
     return answer.stdout.strip() or f"exit {answer.returncode}: {answer.stderr}"
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("handover")
 def test_a_machine_is_a_computer_of_its_own(pulumi: EngineRunner) -> None:
     assert ssh(pulumi, "node-1", "systemctl is-system-running") == "running"
     assert ssh(pulumi, "node-1", "hostname; sudo id -u; cat /proc/1/comm").splitlines() == ["node-1", "0", "systemd"]
@@ -65,32 +65,32 @@ def test_a_machine_is_a_computer_of_its_own(pulumi: EngineRunner) -> None:
     assert ssh(pulumi, "node-2", "cat /etc/machine-id") != ssh(pulumi, "node-1", "cat /etc/machine-id")
 
 
-def test_machines_reach_each_other_and_this_computer(pulumi: EngineRunner, told: dict[str, Any]) -> None:
-    other, port = told["nodes"][1]["address"], told["nodes"][1]["port"]
+def test_machines_reach_each_other_and_this_computer(pulumi: EngineRunner, handover: dict[str, Any]) -> None:
+    other, port = handover["nodes"][1]["address"], handover["nodes"][1]["port"]
 
     assert ssh(pulumi, "node-1", f"head -c 4 < /dev/tcp/{other}/{port}") == "SSH-"
-    assert ssh(pulumi, "node-1", f"ip route get {told['store']['address']} | head -1").startswith(
-        told["store"]["address"]
+    assert ssh(pulumi, "node-1", f"ip route get {handover['store']['address']} | head -1").startswith(
+        handover["store"]["address"]
     )
 
 
 def test_the_environment_of_this_computer_is_shared_and_cannot_be_changed(
-    pulumi: EngineRunner, told: dict[str, Any]
+    pulumi: EngineRunner, handover: dict[str, Any]
 ) -> None:
-    python = told["environment"]["python"]
+    python = handover["environment"]["python"]
 
     assert ssh(pulumi, "node-1", f"{python} -c 'import ssl, numpy; print(numpy.ones(3).sum())'") == "3.0"
     assert "Read-only file system" in ssh(pulumi, "node-1", f"sudo touch {Path(python).parent}/x 2>&1")
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("handover")
 def test_storage_is_shared_by_all_machines(pulumi: EngineRunner) -> None:
     ssh(pulumi, "node-1", "echo kept > /data/file")
 
     assert ssh(pulumi, "node-2", "cat /data/file") == "kept"
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("handover")
 def test_new_keys_do_not_follow_the_links_of_a_machine_to_files_of_this_computer(
     pulumi: EngineRunner, network: str, tmp_path: Path
 ) -> None:
@@ -113,7 +113,7 @@ def test_new_keys_do_not_follow_the_links_of_a_machine_to_files_of_this_computer
     assert NEW_KEY in ssh(pulumi, "node-1", f"cat {keys}").splitlines()
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("handover")
 def test_a_machine_survives_its_own_reboot_and_refresh_waits_for_it(pulumi: EngineRunner) -> None:
     before = ssh(pulumi, "node-2", "cat /proc/sys/kernel/random/boot_id; sudo systemctl reboot").splitlines()[0]
 
@@ -123,7 +123,7 @@ def test_a_machine_survives_its_own_reboot_and_refresh_waits_for_it(pulumi: Engi
 
 
 def test_a_machine_that_was_taken_away_is_missed_by_refresh_and_made_again(
-    pulumi: EngineRunner, told: dict[str, Any]
+    pulumi: EngineRunner, handover: dict[str, Any]
 ) -> None:
     runner = int((pulumi.site(STACK) / "nodes" / "node-1" / "sshd" / "pid").read_text())
     take_away(runner)
@@ -131,7 +131,7 @@ def test_a_machine_that_was_taken_away_is_missed_by_refresh_and_made_again(
     pulumi.up(STACK, "--refresh")
 
     assert ssh(pulumi, "node-1", "systemctl is-system-running") == "running"
-    assert pulumi.cluster(STACK)["nodes"][1] == told["nodes"][1]
+    assert pulumi.cluster(STACK)["nodes"][1] == handover["nodes"][1]
 
 
 def test_destroy_leaves_nothing_also_of_an_up_that_was_killed(pulumi: EngineRunner, network: str) -> None:

@@ -30,25 +30,25 @@ class Rehearsal:
 
     pulumi: EngineRunner
     network: str
-    asked: dict[str, Any] | None = None
-    told: dict[str, Any] = field(default_factory=dict)
+    spec: dict[str, Any] | None = None
+    handover: dict[str, Any] = field(default_factory=dict)
 
     def has(self, count: int = 2, **more: Any) -> dict[str, Any]:
         """Brings the stack to a number of nodes, and returns its handover."""
-        if self.asked != {"count": count, **more}:
+        if self.spec != {"count": count, **more}:
             self.describe(STACK, count, **more)
             self.pulumi.up(STACK)
-            self.asked, self.told = {"count": count, **more}, self.pulumi.cluster(STACK)
-        return self.told
+            self.spec, self.handover = {"count": count, **more}, self.pulumi.cluster(STACK)
+        return self.handover
 
     def has_any(self) -> dict[str, Any]:
         """Whatever the last claim left, or two nodes."""
-        return self.has(**(self.asked or {}))
+        return self.has(**(self.spec or {}))
 
     def is_gone(self) -> None:
-        if self.asked is not None:
+        if self.spec is not None:
             self.pulumi.destroy(STACK)
-            self.asked = None
+            self.spec = None
 
     def describe(self, stack: str, count: int, addresses: list[str] | None = None, **more: Any) -> None:
         self.pulumi.write(
@@ -75,35 +75,37 @@ def cluster(pulumi: EngineRunner, loopback: str) -> Rehearsal:
     return Rehearsal(pulumi, loopback)
 
 
-def pid(told: dict[str, Any], name: str) -> int:
-    prefix = next(node["prefix"] for node in told["nodes"] if node["name"] == name)
+def pid(handover: dict[str, Any], name: str) -> int:
+    prefix = next(node["prefix"] for node in handover["nodes"] if node["name"] == name)
     return int(Path(prefix, "sshd", "pid").read_text())
 
 
-def names(told: dict[str, Any]) -> list[str]:
-    return [node["name"] for node in told["nodes"]]
+def names(handover: dict[str, Any]) -> list[str]:
+    return [node["name"] for node in handover["nodes"]]
 
 
 def test_every_node_is_reached_and_its_sessions_live_in_its_own_folder(cluster: Rehearsal) -> None:
-    told = cluster.has_any()
+    handover = cluster.has_any()
 
-    for node in told["nodes"]:
+    for node in handover["nodes"]:
         answer = cluster.ssh(node["name"], "pwd; echo ~; echo $GPUFLEET_NODE", "-o", "StrictHostKeyChecking=yes")
         assert answer.stdout.splitlines() == [f"{node['prefix']}/home", f"{node['prefix']}/home", f"{node['prefix']}/"]
 
 
 def test_files_are_copied_to_the_nodes_home(cluster: Rehearsal) -> None:
-    told = cluster.has_any()
+    handover = cluster.has_any()
 
     for protocol in ("-s", "-O"):
         target = f"node-1:copied{protocol}"
         subprocess.run(["scp", "-q", protocol, "-F", cluster.place / "ssh_config", __file__, target], check=True)
-        assert Path(told["nodes"][0]["prefix"], "home", f"copied{protocol}").read_text() == Path(__file__).read_text()
+        assert (
+            Path(handover["nodes"][0]["prefix"], "home", f"copied{protocol}").read_text() == Path(__file__).read_text()
+        )
 
 
 def test_a_node_with_another_host_key_is_not_trusted(cluster: Rehearsal, tmp_path: Path) -> None:
-    told = cluster.has()
-    one, two = told["nodes"][:2]
+    handover = cluster.has()
+    one, two = handover["nodes"][:2]
     forged = tmp_path / "known_hosts"
     forged.write_text(f"[{one['address']}]:{one['port']} {two['host_key']}\n")
 
@@ -114,9 +116,9 @@ def test_a_node_with_another_host_key_is_not_trusted(cluster: Rehearsal, tmp_pat
 
 
 def test_forwarding_is_off(cluster: Rehearsal) -> None:
-    told = cluster.has()
+    handover = cluster.has()
 
-    answer = cluster.ssh("node-1", "true", "-W", f"{told['nodes'][1]['address']}:{told['nodes'][1]['port']}")
+    answer = cluster.ssh("node-1", "true", "-W", f"{handover['nodes'][1]['address']}:{handover['nodes'][1]['port']}")
 
     assert "administratively prohibited" in answer.stderr or "open failed" in answer.stderr
 
@@ -130,7 +132,7 @@ def test_a_second_up_changes_nothing(cluster: Rehearsal, pulumi: EngineRunner) -
 def test_a_killed_node_is_missed_by_refresh_and_made_again_by_up(cluster: Rehearsal, pulumi: EngineRunner) -> None:
     before = cluster.has_any()
     os.kill(pid(before, "node-1"), signal.SIGKILL)
-    cluster.asked = None
+    cluster.spec = None
 
     pulumi.refresh(STACK)
     known = [resource["id"] for resource in pulumi.resources(STACK) if resource["type"].endswith(":Node")]
@@ -183,9 +185,9 @@ def test_a_port_that_is_taken_is_one_clear_line_before_anything_is_made(
     with socket.create_server((address, 2222)):
         answer = pulumi.up("taken", check=False)
 
-    said = [line for line in answer.stdout.splitlines() if f"{address}:2222 is in use by another program" in line]
+    lines = [line for line in answer.stdout.splitlines() if f"{address}:2222 is in use by another program" in line]
     assert answer.returncode != 0
-    assert "network.port" in said[0]
+    assert "network.port" in lines[0]
     assert "Traceback" not in answer.stdout
     assert not pulumi.site("taken").exists()
 

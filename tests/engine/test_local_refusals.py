@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.clouds.local import machine, process, wire
-from infra.clouds.local.failure import LocalError, told
+from infra.clouds.local.errors import LocalError, one_line_errors
 from infra.clouds.local.provider import SiteProvider
 
 
@@ -33,7 +33,7 @@ def test_a_full_disk_is_told_before_the_first_node(tmp_path: Path, monkeypatch: 
 
 
 def test_a_disk_that_fills_up_later_is_one_line_too() -> None:
-    with pytest.raises(LocalError) as caught, told("cannot make node-1"):
+    with pytest.raises(LocalError) as caught, one_line_errors("cannot make node-1"):
         raise OSError(errno.ENOSPC, "No space left on device", "/x")
 
     assert str(caught.value) == "cannot make node-1: No space left on device: /x; free some space and run it again"

@@ -12,8 +12,8 @@ from ssh_hosts import Site
 
 from infra.handover import Handover
 from ops.commands import status
-from ops.jobs import workers
-from ops.jobs.workers import Worker
+from ops.jobs.base import Event
+from ops.jobs.workers import Worker, Workers
 from ops.nodes import ssh
 
 GOOD = {"ready": True, "time": "t", "checks": [{"name": "facts", "ok": True, "detail": ""}]}
@@ -74,7 +74,7 @@ def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, mo
 
     _, first, second, *_ = lines(cluster)
 
-    assert "sends an unreadable report: no whole answer within 15 s" in first
+    assert "sends an unreadable report: no complete output within 15 s" in first
     assert second.split()[2:] == ["ready"]
     with suppress(OSError):  # on a slow computer none has come yet
         os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # ends the reader that waits there on the node
@@ -83,14 +83,16 @@ def test_a_node_that_never_ends_its_report_holds_nobody_up(cluster: Handover, mo
 def test_a_lying_launcher_is_followed_to_its_end(cluster: Handover, tmp_path: Path) -> None:
     flood = "head -c 20000000 /dev/zero; echo"
     said = [f"printf '%s\\n' {text}" for text in (f"'{json.dumps({**STEP, 'step': 'x'})}'", f"'{json.dumps(STEP)}'")]
-    events: list[workers.Event] = []
+    events: list[Event] = []
 
     worker = Worker.start(
         cluster, cluster.nodes[0], "; ".join([said[0], flood, said[1], "printf '\\033[2J\\n' >&2; exit 3"])
     )
-    ended = workers.follow([worker], tmp_path / "events.jsonl", events.append)
+    launchers = Workers([worker])
+    launchers.follow(tmp_path / "events.jsonl", events.append)
+    launchers.stop()
 
     assert events == [STEP]
     assert (tmp_path / "events.jsonl").read_text() == json.dumps(STEP) + "\n"
-    assert ended.codes == [3]
-    assert all(line.isprintable() for line in ended.complaints())
+    assert launchers.codes == [3]
+    assert all(line.isprintable() for line in launchers.complaints())

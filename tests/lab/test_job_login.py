@@ -16,9 +16,9 @@ from ssh_hosts import Site
 
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER
 from infra.handover import Handover
-from ops.commands import train
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous
+from ops.jobs import ssh as jobs
 from ops.jobs.runs import Run
 from ops.nodes import ssh
 
@@ -192,8 +192,8 @@ def test_a_result_that_leads_elsewhere_is_not_fetched(configured: Site, tmp_path
     file = f"/data/runs/{run.place}/metrics.jsonl"
     job_tries(configured, f"mkdir -p $(dirname {file}) && {planted} {file}")
 
-    with pytest.raises(Failure, match=f"^cannot fetch {file} from box-1"):
-        train._fetch(told, told.nodes[0], run)
+    with pytest.raises(CommandError, match=f"^cannot fetch {file} from box-1"):
+        jobs._fetch(told, told.nodes[0], run)
 
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 

@@ -1,4 +1,4 @@
-"""The base tree under every local machine: this computer's own distribution with systemd, SSH and Python; built once.
+"""The base tree of all local machines: this computer's own distribution with systemd, SSH and Python; built once.
 
 It is of the same release as this computer, so that the interpreter shared with the machines finds its libraries.
 """
@@ -10,13 +10,12 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local import processes
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.site import locked
 
 PACKAGES = (
@@ -33,7 +32,7 @@ OPTIONS = (
     "--dpkgopt=force-unsafe-io",
     '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_*',
 )
-# The builder and all that it starts die with us, and its mounts are nobody else's.
+# The builder and all its children die with this process, and its mounts are invisible to others.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 NEEDED_BYTES = 600 << 20
 
@@ -60,7 +59,7 @@ def suite() -> str | None:
 
 
 def problems() -> list[str]:
-    """What keeps a base tree from being built here; nothing once it is there."""
+    """Why a base tree cannot be built here; empty once it exists."""
     place = tree(name())
     if place.exists():
         return []
@@ -75,7 +74,7 @@ def problems() -> list[str]:
 
 
 def ready(name: str) -> Path:
-    """The base tree, built first if it is not there yet (about a minute). Raises LocalError."""
+    """The base tree, built first if it does not exist yet (about a minute). Raises LocalError."""
     place = tree(name)
     with locked(place.parent):
         if not place.exists():
@@ -86,29 +85,29 @@ def ready(name: str) -> Path:
 
 
 def _build(place: Path) -> None:
-    release, part, began = place.name.split("-")[1], place.with_name(place.name + ".part"), time.monotonic()
+    release, part, began = place.name.split("-")[1], place.with_name(place.name + ".part"), processes.monotonic()
     print(f"building the base tree of the machines ({release}), once; about a minute", file=sys.stderr, flush=True)
-    wanted = f"--include={','.join(PACKAGES)}"
-    command = [*LEASH, "mmdebstrap", "--quiet", *OPTIONS, wanted, release, part, mirror()]
-    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    packages = f"--include={','.join(PACKAGES)}"
+    answer = processes.attempt(*LEASH, "mmdebstrap", "--quiet", *OPTIONS, packages, release, part, mirror())
     if answer.returncode:
         shutil.rmtree(part, ignore_errors=True)
-        said = [line for line in answer.stderr.splitlines() if line.startswith("E:")] or answer.stderr.splitlines()
-        raise LocalError(f"building the base tree from {mirror()} failed: {said[0] if said else answer.returncode}")
+        errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")] or answer.stderr.splitlines()
+        reason = errors[0] if errors else answer.returncode
+        raise LocalError(f"building the base tree from {mirror()} failed: {reason}")
     part.rename(place)
-    print(f"base tree built in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    print(f"base tree built in {processes.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def mirror() -> str:
-    """The archive that this computer itself is fed from. Raises LocalError."""
+    """The package archive of this computer. Raises LocalError."""
     for line in _sources():
-        if found := re.match(r"(?:URIs:\s*|deb\s+(?:\[[^]]*\]\s*)?)((?:https?|file)://\S+)", line):
-            return found[1]
+        if source := re.match(r"(?:URIs:\s*|deb\s+(?:\[[^]]*\]\s*)?)((?:https?|file)://\S+)", line):
+            return source[1]
     raise LocalError("no package archive in /etc/apt/sources.list(.d): machines need one to be built from")
 
 
 def _sources() -> Iterator[str]:
-    """The archive's own source file comes before those of other vendors."""
+    """The lines of all source files, the distribution's own first."""
     folder = Path("/etc/apt/sources.list.d")
     own = (folder / "debian.sources", folder / "ubuntu.sources", Path("/etc/apt/sources.list"))
     for file in (*own, *sorted(folder.glob("*.list"))):

@@ -17,14 +17,14 @@ UNPRIVILEGED_PORT = 1024  # ip(7): net.ipv4.ip_unprivileged_port_start
 
 @rule("process-nodes-are-on-loopback", LocalPlan)
 def process_nodes_are_on_loopback(_: LocalSpec, plan: LocalPlan) -> Iterator[Violation]:
-    """An SSH server of one's own must be out of reach of other computers: only loopback never leaves this one."""
+    """A process node's SSH server must be unreachable for other computers: only loopback never leaves this one."""
     if plan.isolation == "process" and not IPv4Network(plan.network.cidr).subnet_of(LOOPBACK):
         yield "cluster.network.cidr", f"{plan.network.cidr} must lie in {LOOPBACK} for isolation process"
 
 
 @rule("machine-network-is-private", LocalPlan)
 def machine_network_is_private(_: LocalSpec, plan: LocalPlan) -> Iterator[Violation]:
-    """A bridge on public addresses would cut this computer off from their owners; loopback cannot be bridged."""
+    """A bridge on public addresses would make their owners unreachable; loopback cannot be bridged."""
     network = IPv4Network(plan.network.cidr)
     if plan.isolation == "machine" and not any(network.subnet_of(private) for private in PRIVATE):
         ranges = ", ".join(map(str, PRIVATE))
@@ -47,13 +47,13 @@ def network_has_room(_: LocalSpec, plan: LocalPlan) -> Iterator[Violation]:
 def process_port_needs_no_root(spec: LocalSpec, plan: LocalPlan) -> Iterator[Violation]:
     """A plain user cannot listen below port 1024 (ip(7))."""
     if plan.isolation == "process" and spec.network.port < UNPRIVILEGED_PORT:
-        wanted = f"for isolation process take one from {UNPRIVILEGED_PORT} on"
-        yield "cluster.network.port", f"{spec.network.port} needs root; {wanted}"
+        remedy = f"for isolation process take one from {UNPRIVILEGED_PORT} on"
+        yield "cluster.network.port", f"{spec.network.port} needs root; {remedy}"
 
 
 @rule("gateway-is-no-node", LocalPlan)
 def gateway_is_no_node(_: LocalSpec, plan: LocalPlan) -> Iterator[Violation]:
-    """On the machines' bridge the gateway's address is this computer's own."""
+    """On the machines' bridge the gateway's address is this computer's."""
     if plan.isolation != "machine":
         return
     for i, group in enumerate(plan.groups):

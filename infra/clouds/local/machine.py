@@ -1,6 +1,6 @@
 """A node that is a machine: systemd-nspawn with systemd as process 1, its own network and its own disk. Needs root.
 
-The disk is an overlay in memory on the shared base tree: made in an instant, gone with the machine. The Python
+The disk is an overlay in memory on the shared base tree: created in an instant, deleted with the machine. The Python
 environment of this computer is shared with the machine, read-only and at the same path; so are the storage folders.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from infra.clouds.local import base, processes, site, sweep, tree, wire
-from infra.clouds.local.failure import LocalError, run
-from infra.clouds.local.process import LIMITS, answers, sshd_options, wait_for_server
+from infra.clouds.local.errors import LocalError
+from infra.clouds.local.process import LIMITS, sshd_options, wait_for_server
+from infra.clouds.local.processes import Started
 from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
 
 TOOLS = {"systemd-nspawn": "systemd-container", "ip": "iproute2", "ssh": "openssh-client", "setpriv": "util-linux"}
@@ -25,8 +25,8 @@ DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 INOTIFY_A_MACHINE = 7
 
-# Joins the machine's own cgroups, then boots it, and again when it asked for a reboot (133). Who ends it sends TERM to
-# nspawn, too: that shuts the machine down.
+# Joins the machine's own cgroups, then boots it, and again after a reboot (133). TERM must reach nspawn, too: it shuts
+# the machine down.
 RUNNER = """
 for group in $1; do echo $$ > "$group/cgroup.procs"; done; shift
 trap halt=1 TERM
@@ -54,18 +54,18 @@ def problems(place: Path, nodes: int) -> list[str]:
     if os.geteuid() != 0:
         return ["`isolation: machine` needs root: run it as root, or use `isolation: process`"]
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    found = [f"{tool} is missing: install the package {TOOLS[tool]}" for tool in missing]
+    lines = [f"{tool} is missing: install the package {TOOLS[tool]}" for tool in missing]
     allowed, needed = int(INOTIFY.read_text()), INOTIFY_A_MACHINE * nodes + 16
-    if needed > allowed:  # else a late machine hangs in its boot, without a word
-        found.append(
+    if needed > allowed:  # else a late machine hangs in its boot, without a message
+        lines.append(
             f"{nodes} machines need {needed} inotify instances, this computer allows {allowed}: "
             f"`sysctl -w fs.inotify.max_user_instances={needed + 64}`"
         )
-    return found + base.problems()
+    return lines + base.problems()
 
 
 def create(spec: NodeSpec) -> None:
-    """Boots the machine and waits until it has finished; what was there under its name goes. Raises LocalError."""
+    """Boots the machine and waits until it has finished; an earlier one of its name is removed. Raises LocalError."""
     assert spec.machine
     lower = base.ready(spec.machine["base"])
     for name in {spec.name, site.holder(spec.site, spec.address, spec.port)} - {None}:
@@ -74,22 +74,22 @@ def create(spec: NodeSpec) -> None:
     site.register(spec)
     root = _disk(spec, lower)
     shared = dict(_shared(Path(spec.machine["environment"])))
-    _furnish(spec, root)
-    _open_the_way(root, shared)
+    _configure(spec, root)
+    _open_parents(root, shared)
     namespace = wire.connect(spec, spec.machine)
     runner = _boot(spec, root, namespace, shared)
     wait_for_server(spec, lambda: runner.poll() is not None, spec.service / "log", BOOT_SECONDS)
-    _finished(spec)
+    _wait_for_boot(spec)
 
 
 def authorize(spec: NodeSpec) -> None:
-    """Says who may log in; holds for the next login. The machine may be running: its tree is walked as hostile."""
+    """Sets the authorized keys, for the next login. The machine may be running: its tree is untrusted."""
     keys = f"home/{MACHINE_USER}/.ssh/authorized_keys"
     tree.write(spec.folder / "disk" / "root", keys, spec.keys, 0o600, MACHINE_UID)
 
 
 def add_login(root: Path, user: str, uid: int) -> None:
-    """A user of the tree as cloud images have one: no password, a folder for keys, and leave to do everything."""
+    """Adds a user to the tree as cloud images have one: no password, a folder for keys, and full sudo."""
     for file, line in (
         ("passwd", f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n"),
         ("shadow", f"{user}:*:19700:0:99999:7:::\n"),
@@ -113,23 +113,23 @@ def is_alive(spec: NodeSpec) -> bool:
         wait_for_server(spec, lambda: not processes.is_running(spec.folder, pid), log, REBOOT_SECONDS)
     except LocalError:
         return False
-    return answers(spec.address, spec.port)
+    return processes.answers(spec.address, spec.port)
 
 
 def _disk(spec: NodeSpec, lower: Path) -> Path:
-    """In memory: a package manager waits for the disk at every step, and nothing of a machine outlives it."""
+    """In memory: a package manager syncs at every step, and nothing of a machine outlives it."""
     disk = spec.folder / "disk"
     disk.mkdir()
-    run("mount", "-t", "tmpfs", "-o", "mode=0755", site.kernel_name(spec.site, spec.name), disk)
+    processes.run("mount", "-t", "tmpfs", "-o", "mode=0755", site.kernel_name(spec.site, spec.name), disk)
     for part in ("upper", "work", "root"):
         (disk / part).mkdir()
     layers = f"lowerdir={lower},upperdir={disk / 'upper'},workdir={disk / 'work'}"
-    run("mount", "-t", "overlay", "-o", layers, site.kernel_name(spec.site, spec.name), disk / "root")
+    processes.run("mount", "-t", "overlay", "-o", layers, site.kernel_name(spec.site, spec.name), disk / "root")
     return disk / "root"
 
 
-def _furnish(spec: NodeSpec, root: Path) -> None:
-    """A cloud-like image: a login with a key and sudo, its own host key and machine id, no way to the outside."""
+def _configure(spec: NodeSpec, root: Path) -> None:
+    """Like a cloud image: a login with a key and sudo, its own host key and machine id, no internet access."""
     assert spec.machine
     tree.write(root, "etc/hostname", f"{spec.name}\n")
     hosts = f"127.0.0.1 localhost\n{spec.address} {spec.name}\n{spec.machine['gateway']} control\n"
@@ -153,22 +153,22 @@ def _shared(environment: Path) -> Iterator[tuple[Path, Path]]:
     """
     yield environment, environment.resolve()
     settings = (environment / "pyvenv.cfg").read_text().splitlines()
-    home = next(Path(line.removeprefix("home = ")).parent for line in settings if line.startswith("home = "))
-    if not home.resolve().is_relative_to("/usr"):
-        yield home, home.resolve()
-        yield home.resolve(), home.resolve()
+    interpreter = next(Path(line.removeprefix("home = ")).parent for line in settings if line.startswith("home = "))
+    if not interpreter.resolve().is_relative_to("/usr"):
+        yield interpreter, interpreter.resolve()
+        yield interpreter.resolve(), interpreter.resolve()
     yield environment.resolve(), environment.resolve()
 
 
-def _open_the_way(root: Path, shared: dict[Path, Path]) -> None:
-    """The folders above a shared one are closed to others in some places (/root): here they must let `ops` through."""
+def _open_parents(root: Path, shared: dict[Path, Path]) -> None:
+    """Makes the folders above a shared one accessible to `ops`: some are closed to other users (/root)."""
     for inside in shared:
         for parent in reversed(inside.parents):
             with tree.folder(root, PurePosixPath(parent).relative_to("/")) as there:
                 os.fchmod(there, os.fstat(there).st_mode & 0o7777 | 0o111)
 
 
-def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path]) -> subprocess.Popen[bytes]:
+def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path]) -> Started:
     name, groups = site.kernel_name(spec.site, spec.name), list(_cgroups(site.kernel_name(spec.site, spec.name)))
     for group in groups:
         group.mkdir()
@@ -180,20 +180,13 @@ def _boot(spec: NodeSpec, root: Path, namespace: Path, shared: dict[Path, Path])
         *(f"--bind={spec.site / 'storage' / name}:{mount}" for name, mount in spec.storage.items()),
         *(["--keep-unit"] if groups else []),
     ]  # fmt: skip
-    with (spec.service / "log").open("w") as log:
-        runner = subprocess.Popen(
-            ["sh", "-c", RUNNER, "sh", " ".join(map(str, groups)), *command],
-            cwd="/",
-            env={
-                "PATH": os.environ.get("PATH", os.defpath),
-                "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network",  # its own network settings
-                "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",  # version 2 alone, as on cloud images
-            },
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network",  # its own network settings
+        "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",  # version 2 alone, as on cloud images
+    }
+    arguments = ["sh", "-c", RUNNER, "sh", " ".join(map(str, groups)), *command]
+    runner = processes.start(arguments, environment, spec.service / "log")
     (spec.service / "pid").write_text(str(runner.pid))
     return runner
 
@@ -209,11 +202,11 @@ def _cgroups(name: str) -> Iterator[Path]:
         yield from (top / tree / name for tree in ("systemd", "unified") if (top / tree / "cgroup.procs").exists())
 
 
-def _finished(spec: NodeSpec) -> None:
-    """The machine's own word that all of its units have started."""
+def _wait_for_boot(spec: NodeSpec) -> None:
+    """Waits until systemd in the machine has started all units. Raises LocalError for failed ones."""
     question = f"timeout {BOOT_SECONDS} systemctl is-system-running --wait; systemctl --failed --plain --no-legend"
     command = [*DIES_WITH_US, "ssh", "-F", spec.site / "ssh_config", "-oServerAliveInterval=10", spec.name, question]
-    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    state, *failed = answer.stdout.splitlines() or [answer.stderr.strip() or "silent"]
+    answer = processes.attempt(*command)
+    state, *failed = answer.stdout.splitlines() or [answer.stderr.strip() or "unreachable"]
     if state != "running":
         raise LocalError(f"{spec.name} has booted, but is {state}: {'; '.join(failed)}")

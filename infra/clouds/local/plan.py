@@ -1,4 +1,4 @@
-"""From what was asked of this computer to what will be."""
+"""The plan of a stack on this computer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LocalPlan(Plan):
 
 
 def decide(stack: str, spec: LocalSpec) -> LocalPlan:
-    """The plan of a stack on this computer, before any rule."""
+    """The plan of a stack on this computer, before any check."""
     groups = _groups(spec)
     gateway = "127.0.0.1" if spec.isolation == "process" else str(spec.network.cidr.network_address + 1)
     return LocalPlan(

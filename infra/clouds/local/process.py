@@ -1,6 +1,6 @@
-"""A node that is only a process: an SSH server on a loopback address, with a home of its own. Needs no rights.
+"""A node that is only a process: an SSH server on a loopback address, with a home of its own. Needs no privileges.
 
-It runs as the calling user, so it isolates nothing from that user; it is there to be reached, filled and lost like a
+It runs as the calling user, so it isolates nothing from that user; it can be reached, configured and lost like a
 machine. Its system paths lie below its own folder (the handover's `prefix`).
 """
 
@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from infra.clouds.local import processes, site, sweep
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.site import NodeSpec
 
 SSHD = Path("/usr/sbin/sshd")  # it refuses to start by a relative name
 SFTP = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 START_SECONDS = 15.0
-ALIVE_SECONDS = 20.0  # a server whose process runs is only slow: on a busy computer its word can take seconds
+ALIVE_SECONDS = 20.0  # a server whose process runs is only slow: on a busy computer its banner can take seconds
 
 CONFIG = """# Written by gpufleet.
 ListenAddress {address}
@@ -46,8 +43,8 @@ Subsystem sftp {sftp}
 ForceCommand {enter}
 """
 
-# Any program of this computer may connect. Those that never log in are dropped soon, and the room that they take is
-# wider than what a few hundred of them fill (sshd_config(5)).
+# Any program of this computer may connect. Connections that never log in are dropped soon, and the limit is higher than
+# a few hundred of them (sshd_config(5)).
 LIMITS = """LoginGraceTime 20
 MaxStartups 1000
 MaxSessions 64"""
@@ -68,7 +65,7 @@ def problems() -> list[str]:
 
 
 def create(spec: NodeSpec) -> None:
-    """Starts the node's server; whatever was there under its name or address before is removed. Raises LocalError."""
+    """Starts the node's server; an earlier one of its name or address is removed. Raises LocalError."""
     for name in {spec.name, site.holder(spec.site, spec.address, spec.port)} - {None}:
         sweep.remove_node(spec.site, name)
     site.prepare(spec)
@@ -84,7 +81,7 @@ def create(spec: NodeSpec) -> None:
 
 
 def authorize(spec: NodeSpec) -> None:
-    """Says who may log in; holds for the next login."""
+    """Sets the authorized keys, for the next login."""
     (spec.service / "authorized_keys").write_text(spec.keys)
 
 
@@ -92,43 +89,28 @@ def is_alive(spec: NodeSpec) -> bool:
     """True if the node's own server runs and answers."""
     pid = processes.recorded(spec.service / "pid")
     running = pid is not None and processes.is_running(spec.folder, pid)
-    return running and answers(spec.address, spec.port, ALIVE_SECONDS)
-
-
-def is_free(address: str, port: int) -> bool:
-    """True if a server could listen there now."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
-
-
-def answers(address: str, port: int, seconds: float = 2.0) -> bool:
-    """True if an SSH server says its name there."""
-    try:
-        with socket.create_connection((address, port), seconds) as connection:
-            connection.settimeout(seconds)
-            return connection.recv(4) == b"SSH-"
-    except OSError:
-        return False
+    return running and processes.answers(spec.address, spec.port, ALIVE_SECONDS)
 
 
 def wait_for_server(spec: NodeSpec, has_ended: Callable[[], bool], log: Path, seconds: float) -> None:
     """Returns when the server answers. Raises LocalError with the end of the log when it will not."""
-    limit = time.monotonic() + seconds
-    while not answers(spec.address, spec.port):
-        if has_ended() or time.monotonic() > limit:
-            said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-            why = said[-1] if said else "no word of the reason"
-            raise LocalError(f"{spec.name} does not answer on {spec.address}:{spec.port}: {why}")
-        time.sleep(0.02)
+    answered = False
+
+    def settled() -> bool:
+        nonlocal answered
+        answered = processes.answers(spec.address, spec.port)
+        return answered or has_ended()
+
+    processes.until(settled, seconds, pause=0.02)
+    if answered:
+        return
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    reason = lines[-1] if lines else "it printed no error"
+    raise LocalError(f"{spec.name} does not answer on {spec.address}:{spec.port}: {reason}")
 
 
 def sshd_options(binary: Path) -> str:
-    """What only newer servers know, and need: one that is often asked whether it lives would stop answering."""
+    """An option that only newer servers have, and need: frequent liveness probes would be penalised."""
     return "PerSourcePenalties no\n" if b"persourcepenalties" in binary.read_bytes() else ""
 
 
@@ -150,20 +132,11 @@ def _config(spec: NodeSpec) -> str:
 
 
 def _start(spec: NodeSpec) -> None:
-    """In a session of its own and holding nothing of ours: it outlives the engine that asked for it."""
+    """Starts the server and waits for it."""
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where a root sshd locks up its unprivileged half
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # the privilege separation folder of a root sshd
     log = spec.service / "log"
-    with log.open("w") as out:
-        server = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", spec.service / "config"],
-            cwd="/",
-            env={"PATH": os.defpath},
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-        )
+    server = processes.start([SSHD, "-D", "-e", "-f", spec.service / "config"], {"PATH": os.defpath}, log)
     (spec.service / "pid").write_text(str(server.pid))
     wait_for_server(spec, lambda: server.poll() is not None, log, START_SECONDS)
 
@@ -173,7 +146,7 @@ def _sftp() -> str | None:
 
 
 def _is_locked(user: str) -> bool:
-    """Without PAM, sshd turns away a user whose password is locked, as root's is on many systems."""
+    """Without PAM, sshd rejects a user whose password is locked, as root's is on many systems."""
     if os.geteuid() != 0:
         return False  # and an unprivileged sshd cannot see that
     fields = (line.split(":") for line in Path("/etc/shadow").read_text().splitlines())

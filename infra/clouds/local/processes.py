@@ -1,19 +1,28 @@
-"""Which processes belong to a node, found from /proc alone: a killed `up` leaves no list of what it had started."""
+"""Processes of this computer: run, started, waited for; and those of a node, found in /proc alone.
+
+A killed `up` leaves no list of what it started. All effects on this computer but its files go through this module.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import socket
+import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 
 STOP_SECONDS = 5.0
+PAUSE_SECONDS = 0.03
+
+Completed = subprocess.CompletedProcess[str]
+Started = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +38,73 @@ class Process:
 
     @property
     def shown(self) -> str:
-        """Its command, fit for one line."""
+        """Its command in one line."""
         return " ".join(self.command.split())[:100]
+
+
+def run(*command: object) -> str:
+    """Runs a program and returns its output. Raises LocalError with its last line."""
+    answer = attempt(*command)
+    if answer.returncode:
+        lines = (answer.stderr.strip() or answer.stdout.strip() or f"exit code {answer.returncode}").splitlines()
+        raise LocalError(f"`{' '.join(map(str, command))}` failed: {lines[-1]}")
+    return answer.stdout
+
+
+def attempt(*command: object) -> Completed:
+    """Runs a program that may fail."""
+    arguments = [str(argument) for argument in command]
+    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def start(command: Sequence[object], env: Mapping[str, str], log: Path) -> Started:
+    """Starts a server in a session of its own, without any of our files open: it outlives the engine."""
+    with log.open("w") as output:
+        return subprocess.Popen(
+            [str(argument) for argument in command],
+            cwd="/",
+            env=dict(env),
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+
+
+def is_free(address: str, port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def answers(address: str, port: int, seconds: float = 2.0) -> bool:
+    """Whether an SSH server sends its banner there."""
+    try:
+        with socket.create_connection((address, port), seconds) as connection:
+            connection.settimeout(seconds)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def until(done: Callable[[], object], seconds: float, pause: float = PAUSE_SECONDS) -> bool:
+    """Waits for a condition; False when it does not hold within the time."""
+    limit = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def monotonic() -> float:
+    """Seconds since any fixed moment."""
+    return time.monotonic()
 
 
 def belonging(place: Path, leaders: Iterable[int], networks: Iterable[Path]) -> list[Process]:
@@ -38,13 +112,15 @@ def belonging(place: Path, leaders: Iterable[int], networks: Iterable[Path]) -> 
 
     leaders: processes whose sessions are the nodes' (see `recorded`). networks: named network namespaces of machines.
     """
-    start = re.compile(rf"(sshd -D -e -f |--directory=){re.escape(str(place))}/")  # not who reads a log or a key there
+    start = re.compile(
+        rf"(sshd -D -e -f |--directory=){re.escape(str(place))}/"
+    )  # not a process that reads a log or a key there
     mark = f"GPUFLEET_NODE={place}/".encode()
-    inside = {(found.st_dev, found.st_ino) for found in map(_stat, networks) if found}
+    inside = {(stat.st_dev, stat.st_ino) for stat in map(_stat, networks) if stat}
     sessions, table = set(leaders), _table()
     for process in table.values():
         if process.pid in sessions and not start.search(process.command):
-            sessions.discard(process.pid)  # the number was given to somebody else since
+            sessions.discard(process.pid)  # the pid has been reused since
     ours = {
         p.pid
         for p in table.values()
@@ -56,41 +132,32 @@ def belonging(place: Path, leaders: Iterable[int], networks: Iterable[Path]) -> 
 
 
 def is_running(place: Path, pid: int) -> bool:
-    """True if the process is alive and is the server (or the runner) that was started for this folder."""
+    """Whether the process is alive and is the server (or the runner) that was started for this folder."""
     return any(p.pid == pid for p in belonging(place, [], []))
 
 
 def recorded(file: Path) -> int | None:
-    """The process id in a file, if it was written since this computer started: before, it meant somebody else."""
+    """The process id in a file, if it was written since this computer booted; an older one is invalid."""
     with suppress(FileNotFoundError, ValueError):
         return int(file.read_text()) if file.stat().st_mtime >= _started() else None
     return None
 
 
 def end(find: Callable[[], list[Process]]) -> None:
-    """Ends what `find` finds: politely, then at once. Raises LocalError when something will not go.
+    """Ends the processes that `find` returns: with SIGTERM, then with SIGKILL. Raises LocalError when one remains.
 
-    Inside a machine systemd does the polite part, once nspawn is asked: its processes are only waited for.
+    Inside a machine, systemd ends its processes after nspawn got SIGTERM: they are only waited for.
     """
     here = _network(os.getpid())
     for process in find():
         if process.network in (here, None):
             _signal(process.pid, signal.SIGTERM)
-    if _gone(find, STOP_SECONDS):
+    if until(lambda: not find(), STOP_SECONDS):
         return
     for process in find():
         _signal(process.pid, signal.SIGKILL)
-    if not _gone(find, STOP_SECONDS):
+    if not until(lambda: not find(), STOP_SECONDS):
         raise LocalError(f"cannot end process {', '.join(f'{p.pid} ({p.command})' for p in find())}")
-
-
-def _gone(find: Callable[[], list[Process]], seconds: float) -> bool:
-    limit = time.monotonic() + seconds
-    while find():
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.03)
-    return True
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
@@ -105,12 +172,12 @@ def _started() -> float:
 
 
 def _table() -> dict[int, Process]:
-    """Every living process that we may look at; zombies are dead already."""
-    found = {}
+    """Every readable process; zombies are left out."""
+    processes = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and (process := _process(int(entry.name))):
-            found[process.pid] = process
-    return found
+            processes[process.pid] = process
+    return processes
 
 
 def _process(pid: int) -> Process | None:
@@ -136,8 +203,8 @@ def _process(pid: int) -> Process | None:
 
 
 def _network(pid: int) -> tuple[int, int] | None:
-    found = _stat(Path(f"/proc/{pid}/ns/net"))
-    return (found.st_dev, found.st_ino) if found else None
+    stat = _stat(Path(f"/proc/{pid}/ns/net"))
+    return (stat.st_dev, stat.st_ino) if stat else None
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -151,9 +218,9 @@ def _carries(environment: bytes, mark: bytes) -> bool:
 
 
 def _self_and_ancestors(table: dict[int, Process]) -> set[int]:
-    """A person may call us from inside a node: that does not make us a part of it."""
-    pid, found = os.getpid(), set[int]()
-    while pid in table and pid not in found:
-        found.add(pid)
+    """This process may run inside a node's session: that does not make it a part of the node."""
+    pid, ancestors = os.getpid(), set[int]()
+    while pid in table and pid not in ancestors:
+        ancestors.add(pid)
         pid = table[pid].parent
-    return found
+    return ancestors

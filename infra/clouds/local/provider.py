@@ -1,8 +1,8 @@
-"""The dynamic providers: what the engine calls to make, look at, change and remove a site and its nodes.
+"""The dynamic providers: the engine calls them to create, read, update and delete a site and its nodes.
 
 The state holds a reference to these classes, not their code: they must stay importable under these names.
-A `Site` makes nothing. It is the promise, in the state before the first node is begun, that its delete removes whatever
-is there by then, also what a killed `up` never got to tell the engine.
+A `Site` creates nothing. It is in the state before the first node is created, and its delete removes everything that
+exists by then, also what a killed `up` never reported to the engine.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 from pulumi import dynamic
 
-from infra.clouds.local import machine, process, site, sweep, wire
-from infra.clouds.local.failure import LocalError, told
+from infra.clouds.local import machine, process, processes, site, sweep, wire
+from infra.clouds.local.errors import LocalError, one_line_errors
 from infra.clouds.local.site import NodeSpec
 
 SITE_REPLACES = ("path", "isolation", "network")
@@ -37,7 +37,7 @@ class _Provider(dynamic.ResourceProvider):
 
 
 class SiteProvider(_Provider):
-    """Properties: path, isolation, network (of machines), and the number of nodes there will be."""
+    """Properties: path, isolation, network (of machines), and the number of nodes."""
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         return dynamic.CheckResult(news, [dynamic.CheckFailure("isolation", line) for line in _problems(news)])
@@ -54,18 +54,18 @@ class SiteProvider(_Provider):
 
 
 class NodeProvider(_Provider):
-    """Properties: those of a NodeSpec, the id of its site, and what it tells once it is there: host_key."""
+    """Properties: those of a NodeSpec, the id of its site, and the output host_key."""
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        found = _obstacles(NodeSpec.read(news))
-        return dynamic.CheckResult(news, [dynamic.CheckFailure("port", line) for line in found])
+        problems = _obstacles(NodeSpec.read(news))
+        return dynamic.CheckResult(news, [dynamic.CheckFailure("port", line) for line in problems])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
         return _difference(_olds, _news, NODE_REPLACES, ("public_keys",))
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         spec = NodeSpec.read(props)
-        with _one_line(f"cannot make {spec.name}"), site.locked(spec.site, shared=True):
+        with _one_line(f"cannot create {spec.name}"), site.locked(spec.site, shared=True):
             try:
                 _kind(spec).create(spec)
             except BaseException:
@@ -75,12 +75,12 @@ class NodeProvider(_Provider):
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         spec = NodeSpec.read(props)
-        with _one_line(f"cannot look at {spec.name}"):
+        with _one_line(f"cannot read {spec.name}"):
             return dynamic.ReadResult(id_, props) if _kind(spec).is_alive(spec) else dynamic.ReadResult("", {})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
         spec = NodeSpec.read(_news)
-        with _one_line(f"cannot change {spec.name}"):
+        with _one_line(f"cannot update {spec.name}"):
             _kind(spec).authorize(spec)
         return dynamic.UpdateResult({**_news, "host_key": _olds["host_key"]})
 
@@ -95,7 +95,7 @@ def _kind(spec: NodeSpec) -> ModuleType:
 
 
 def _problems(props: dict[str, Any]) -> list[str]:
-    """What keeps this computer from being a site: told before anything is made, also by a preview."""
+    """Why this computer cannot be a site: reported before anything is created, also by a preview."""
     place = Path(props["path"])
     there = next(parent for parent in place.parents if parent.exists())
     if shutil.disk_usage(there).free < NEEDED_BYTES:
@@ -107,7 +107,7 @@ def _problems(props: dict[str, Any]) -> list[str]:
 
 def _obstacles(spec: NodeSpec) -> list[str]:
     ours = site.holder(spec.site, spec.address, spec.port)
-    if spec.machine or ours or process.is_free(spec.address, spec.port):
+    if spec.machine or ours or processes.is_free(spec.address, spec.port):
         return []
     return [
         f"{spec.address}:{spec.port} is in use by another program (`ss -ltnp sport = :{spec.port}` shows it): "
@@ -122,15 +122,15 @@ def _difference(
     return dynamic.DiffResult(
         changes=bool(changed),
         replaces=[key for key in changed if key in replaces],
-        delete_before_replace=True,  # the new one wants the old one's name and address
+        delete_before_replace=True,  # the new one needs the old one's name and address
     )
 
 
 @contextmanager
 def _one_line(what: str) -> Iterator[None]:
-    """An error that a person can do something about is shown without the way it took through the code."""
+    """Shows a LocalError without its traceback."""
     try:
-        with told(what):
+        with one_line_errors(what):
             yield
     except LocalError:
         sys.tracebacklimit = 0
@@ -138,6 +138,6 @@ def _one_line(what: str) -> Iterator[None]:
 
 
 def _leave_with(engine: int) -> None:
-    """Ends this process when the engine dies: an orphan must not go on making what nobody will ever record."""
+    """Ends this process when the engine dies: what it created then would be recorded nowhere."""
     select.select([os.pidfd_open(engine)], [], [])
     os._exit(1)

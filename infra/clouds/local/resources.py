@@ -1,4 +1,4 @@
-"""How a local cluster is declared: one site, and one resource a node."""
+"""The resources of a local cluster: one site, and one resource a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infra.plan.model import NodePlan
 
 
 class Site(dynamic.Resource, module="gpufleet", name="Site"):
-    """What the nodes of a stack share on this computer; with it goes everything that they left."""
+    """What the nodes of a stack share on this computer; its delete removes all their leftovers."""
 
     def __init__(self, name: str, props: dict[str, Any], opts: ResourceOptions | None = None) -> None:
         super().__init__(SiteProvider(), name, props, opts)
@@ -37,11 +37,11 @@ class Cluster(ComponentResource):
 
     def __init__(self, name: str, plan: LocalPlan, root: Path, opts: ResourceOptions | None = None) -> None:
         super().__init__("gpufleet:local:Cluster", name, {}, opts)
-        mine = ResourceOptions(parent=self)
-        ground = Site(f"{name}-site", _site_properties(plan, root), mine)
+        child = ResourceOptions(parent=self)
+        shared_site = Site(f"{name}-site", _site_properties(plan, root), child)
         self.host_keys = Output.all(
             **{
-                node.name: Node(node.name, {"site": ground.id, **_properties(plan, node, root)}, mine).host_key
+                node.name: Node(node.name, {"site": shared_site.id, **_properties(plan, node, root)}, child).host_key
                 for node in plan.nodes
             }
         )

@@ -1,7 +1,7 @@
 """The site of a stack: the folder, the login and the names that all its nodes on this computer share.
 
 Everything a site has on disk is below its folder; everything it has in the kernel (network namespaces, links, cgroups)
-has a name that starts with its `tag`. That is what lets a sweep find all of it without any record.
+has a name that starts with its `tag`. A sweep finds all of it by that, without any record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.clouds.local.failure import run
+from infra.clouds.local.processes import run
 
 MACHINE_USER, MACHINE_UID = "ops", 1000
 
@@ -34,13 +34,13 @@ def tag(site: Path) -> str:
 
 
 def login(isolation: str) -> str:
-    """The user that logs in on a node: a process node has no other users than the one who started it."""
+    """The login of a node: of a process node, the user who started it."""
     return MACHINE_USER if isolation == "machine" else pwd.getpwuid(os.getuid()).pw_name
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSpec:
-    """What one node shall be. `machine` is None for a node that is only a process.
+    """The properties of one node. `machine` is None for a node that is only a process.
 
     public_keys: who may log in beside the site's own key. storage: name → path inside a machine.
     machine: the network's `cidr` and `gateway`, the name of the `base` tree and the Python `environment` to share.
@@ -73,7 +73,7 @@ class NodeSpec:
 
     @property
     def service(self) -> Path:
-        """The folder of its server: host_key, pid, log and what else it needs."""
+        """The folder of its server: host_key, pid, log and other files."""
         return self.folder / "sshd"
 
     @property
@@ -83,7 +83,7 @@ class NodeSpec:
 
     @property
     def host_key(self) -> str:
-        """`type base64`, as known_hosts wants it."""
+        """`type base64`, as in known_hosts."""
         return " ".join((self.service / "host_key.pub").read_text().split()[:2])
 
 
@@ -93,7 +93,7 @@ def kernel_name(site: Path, node: str) -> str:
 
 
 def prepare(spec: NodeSpec) -> None:
-    """Makes what is missing of the site: its key pair and its storage folders. Safe to call from several nodes."""
+    """Creates what is missing of the site: its key pair and storage folders. Safe to call from several nodes."""
     with locked(spec.site / "nodes"):
         if not (spec.site / "key.pub").exists():
             (spec.site / "key").unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def prepare(spec: NodeSpec) -> None:
 
 
 def register(spec: NodeSpec) -> None:
-    """Gives a node its folder, its host key and its entry in the files that people log in with."""
+    """Creates a node's folder, its host key and its entries in known_hosts and ssh_config."""
     spec.service.mkdir(parents=True)
     _make_key(spec.service / "host_key", spec.name)
     entry = {"address": spec.address, "port": spec.port, "user": login("machine" if spec.machine else "process")}
@@ -115,7 +115,7 @@ def register(spec: NodeSpec) -> None:
 
 
 def publish(site: Path) -> None:
-    """Writes known_hosts and ssh_config from the nodes that are there."""
+    """Writes known_hosts and ssh_config of the existing nodes."""
     with locked(site / "nodes"):
         known, hosts = "", ""
         for file in sorted(site.glob("nodes/*/sshd/node.json")):
@@ -148,7 +148,7 @@ ACCESS = """Host *
 def holder(site: Path, address: str, port: int) -> str | None:
     """The name of the node of this site that has the address, if any."""
     for file in site.glob("nodes/*/sshd/node.json"):
-        with suppress(FileNotFoundError):  # it goes away this very moment
+        with suppress(FileNotFoundError):  # it is being removed
             node = json.loads(file.read_text())
             if (node["address"], node["port"]) == (address, port):
                 return file.parents[1].name
@@ -162,9 +162,9 @@ def quoted(path: Path) -> str:
 
 @contextmanager
 def locked(place: Path, *, shared: bool = False) -> Iterator[None]:
-    """Holds a folder's own lock; the folder is made if missing, and may be removed while we wait for it: then again.
+    """Holds a folder's own lock; creates the folder if missing, also when it is removed while this waits.
 
-    The kernel drops the lock with the process, so a killed one blocks nobody.
+    The kernel drops the lock with the process, so a killed one blocks no other.
     """
     while True:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -12,7 +12,7 @@ from infra.spec.cluster import Cluster, Section, at_least_one, repeated_names, u
 from infra.spec.errors import ContradictionError, Mistake
 from infra.spec.fields import Address, Cidr, Count, MountPath, Name, Port
 
-# Loopback addresses need no set-up and port 22 needs root; a machine has a network and a port 22 of its own.
+# Loopback addresses need no set-up and port 22 needs root; a machine has its own network and port 22.
 NETWORKS = {
     "process": {"cidr": "127.0.0.0/24", "port": 2222},
     "machine": {"cidr": "10.213.0.0/24", "port": 22},
@@ -43,7 +43,7 @@ class Folder(Section):
 
 
 class LocalSpec(Cluster):
-    """Nodes on this computer: SSH servers of one's own (process), or systemd-nspawn machines (machine)."""
+    """Nodes on this computer: SSH servers (process), or systemd-nspawn machines (machine)."""
 
     cloud: Literal["local"]
     isolation: Literal["process", "machine"]
@@ -68,7 +68,7 @@ class LocalSpec(Cluster):
 
 
 def _address_mistakes(groups: tuple[LocalNodes, ...], cidr: IPv4Network | None) -> Iterator[Mistake]:
-    """Whatever the given addresses get wrong; without a network, what can be known without it."""
+    """The mistakes in the given addresses; without a network, those that do not depend on it."""
     owners: dict[IPv4Address, str] = {}
     for g, group in enumerate(groups):
         if group.addresses is None:
@@ -78,7 +78,7 @@ def _address_mistakes(groups: tuple[LocalNodes, ...], cidr: IPv4Network | None) 
             yield (g, "addresses"), f"has {have} for {group.count} node{'s' if group.count != 1 else ''}"
         for a, address in enumerate(group.addresses):
             if address in owners:
-                yield (g, "addresses", a), f"{address} is taken already by {owners[address]}"
+                yield (g, "addresses", a), f"{address} is used already by {owners[address]}"
             elif cidr and address not in cidr:
                 yield (g, "addresses", a), f"{address} is outside the network {cidr}"
             elif cidr and address in (cidr.network_address, cidr.broadcast_address):

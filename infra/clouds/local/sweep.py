@@ -1,6 +1,6 @@
-"""Everything of a site that exists on this computer, found by its names alone, and its removal. Knows no Pulumi.
+"""Finds everything of a site on this computer by names alone, and removes it. Independent of Pulumi.
 
-No record is trusted: an `up` that was killed in the middle of anything leaves things that no state knows.
+No record is trusted: a killed `up` leaves processes, mounts and links that are in no state.
 """
 
 from __future__ import annotations
@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from infra.clouds.local import processes
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.clouds.local.processes import Process
 from infra.clouds.local.site import kernel_name, locked, publish, tag
 
@@ -30,19 +28,19 @@ def left_behind(site: Path) -> list[str]:
 
 
 def remove(site: Path) -> list[str]:
-    """Removes all of it, and returns what there was. Raises LocalError when something will not go."""
+    """Removes all of it, and returns what there was. Raises LocalError when something cannot be removed."""
     site = site.absolute()
-    found = left_behind(site)
-    if found:
+    removed = left_behind(site)
+    if removed:
         with locked(site):
             _of_site(site).clear()
         with suppress(OSError):  # other stacks have their sites there
             site.parent.rmdir()
-    return found
+    return removed
 
 
 def remove_node(site: Path, node: str) -> None:
-    """Removes one node, whatever state it is in; a node that is not there is no error."""
+    """Removes one node in any state; one that does not exist is no error."""
     with locked(site / "nodes"):
         (site / "nodes" / node / "sshd" / "node.json").unlink(missing_ok=True)
     place = site / "nodes" / node
@@ -56,7 +54,7 @@ def _of_site(site: Path) -> _Traces:
 
 @dataclass(frozen=True, kw_only=True)
 class _Traces:
-    """The things of a site or of one of its nodes.
+    """The traces of a site or of one of its nodes.
 
     place: the folder. nodes: the folder that processes name, and `pids` the pattern of the process records below it.
     name: the pattern of names in the kernel.
@@ -68,13 +66,13 @@ class _Traces:
     name: str
 
     def lines(self) -> list[str]:
-        found = [f"process {process.pid}: {process.shown}" for process in self.processes()]
-        found += [f"mount {mount}" for mount in self.mounts()]
-        found += [f"link {link.name}" for link in LINKS.glob(self.name)]
-        found += [f"network namespace {namespace.name}" for namespace in NAMESPACES.glob(self.name)]
-        found += [f"cgroup {group}" for group in self.cgroups()]
-        found += [f"folder {folder}" for folder in (*self.propagation(), self.place) if folder.exists()]
-        return found
+        lines = [f"process {process.pid}: {process.shown}" for process in self.processes()]
+        lines += [f"mount {mount}" for mount in self.mounts()]
+        lines += [f"link {link.name}" for link in LINKS.glob(self.name)]
+        lines += [f"network namespace {namespace.name}" for namespace in NAMESPACES.glob(self.name)]
+        lines += [f"cgroup {group}" for group in self.cgroups()]
+        lines += [f"folder {folder}" for folder in (*self.propagation(), self.place) if folder.exists()]
+        return lines
 
     def clear(self) -> None:
         processes.end(self.processes)
@@ -98,36 +96,43 @@ class _Traces:
     def mounts(self) -> list[Path]:
         """The newest first, which is the order to unmount in."""
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
-        found = [Path(_unescaped(line.split()[4])) for line in reversed(lines)]
-        return [mount for mount in found if any(mount.is_relative_to(top) for top in (self.place, *self.propagation()))]
+        mounts = [Path(_unescaped(line.split()[4])) for line in reversed(lines)]
+        return [
+            mount for mount in mounts if any(mount.is_relative_to(top) for top in (self.place, *self.propagation()))
+        ]
 
     def cgroups(self) -> list[Path]:
         """Version 2 has one tree; beside version 1 there are several."""
         return [*CGROUPS.glob(self.name), *CGROUPS.glob(f"*/{self.name}")]
 
     def propagation(self) -> list[Path]:
-        """Where nspawn keeps the door for later mounts into a machine."""
+        """The folders by which nspawn propagates later mounts into a machine."""
         return list(NSPAWN.glob(f"*/{self.name}"))
 
 
 def _unmount(mount: Path) -> None:
-    """A mount stays busy for a moment after its last process; nothing of ours may keep it longer."""
-    limit = time.monotonic() + UNMOUNT_SECONDS
-    while (answer := subprocess.run(["umount", mount], capture_output=True, text=True, check=False)).returncode:
-        if time.monotonic() > limit:
-            raise LocalError(f"cannot unmount {mount}: {answer.stderr.strip()}; end what uses it (`fuser -vm {mount}`)")
-        time.sleep(0.05)
+    """Waits for a mount that is still busy right after its last process has ended. Raises LocalError."""
+    error = ""
+
+    def unmounted() -> bool:
+        nonlocal error
+        answer = processes.attempt("umount", mount)
+        error = answer.stderr.strip()
+        return answer.returncode == 0
+
+    if not processes.until(unmounted, UNMOUNT_SECONDS, pause=0.05):
+        raise LocalError(f"cannot unmount {mount}: {error}; end what uses it (`fuser -vm {mount}`)")
 
 
-def _delete(kind: str, thing: Path) -> None:
-    answer = subprocess.run(["ip", kind, "delete", thing.name], capture_output=True, text=True, check=False)
-    if answer.returncode and thing.exists():  # a link goes with its other end
-        raise LocalError(f"`ip {kind} delete {thing.name}` failed: {answer.stderr.strip()}")
+def _delete(kind: str, path: Path) -> None:
+    answer = processes.attempt("ip", kind, "delete", path.name)
+    if answer.returncode and path.exists():  # a link goes with its other end
+        raise LocalError(f"`ip {kind} delete {path.name}` failed: {answer.stderr.strip()}")
 
 
 def _rmdir_tree(group: Path) -> None:
     for folder, _, _ in os.walk(group, topdown=False):
-        with suppress(FileNotFoundError):  # the kernel tidies too
+        with suppress(FileNotFoundError):  # the kernel removes some itself
             Path(folder).rmdir()
 
 

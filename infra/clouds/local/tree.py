@@ -1,4 +1,4 @@
-"""Files in a machine's tree, written from this computer without following a link that the machine has put there.
+"""Writes files into a machine's tree without following links in it.
 
 Root of the machine is root here, and the tree is its own: any folder in it may be a link to a folder of this computer,
 any file a link, a pipe or a device. So a path is walked one folder at a time, each opened relative to the one before
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,7 +23,7 @@ ROOT = 0
 
 
 def write(root: Path, inside: str, text: str, mode: int = 0o644, owner: int = ROOT) -> None:
-    """Puts a file in place, whole, whatever was there. Its folders are made if missing.
+    """Writes a file atomically, replacing an existing one. Creates missing folders.
 
     inside: its path in the machine, relative to `root`. owner: uid and gid. Raises LocalError where a folder above it
     is a link, or a folder has its name.
@@ -41,7 +41,7 @@ def write(root: Path, inside: str, text: str, mode: int = 0o644, owner: int = RO
         except IsADirectoryError:
             os.unlink(aside, dir_fd=parent)
             raise LocalError(f"/{inside} of the machine is a folder: remove it there") from None
-        except BaseException:  # an interruption too leaves no half-written file
+        except BaseException:  # also after an interruption, no partial file is left
             os.unlink(aside, dir_fd=parent)
             raise
 

@@ -1,4 +1,4 @@
-"""The network of local machines: one bridge a site, one named network namespace and one cable a machine."""
+"""The network of local machines: one bridge a site, one named network namespace and one veth pair a machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from infra.clouds.local import site
-from infra.clouds.local.failure import run
+from infra.clouds.local.processes import run
 from infra.clouds.local.site import NodeSpec
 
 NAMESPACES = Path("/run/netns")
@@ -18,22 +18,22 @@ def bridge(place: Path) -> str:
 
 
 def problems(place: Path, cidr: str) -> list[str]:
-    """Whether the network is somebody else's already."""
-    wanted = ipaddress.ip_network(cidr)
+    """Whether another link uses the network already."""
+    network = ipaddress.ip_network(cidr)
     for link in json.loads(run("ip", "-json", "address")):
         for address in link["addr_info"]:
             if address["family"] == "inet" and link["ifname"] != bridge(place):
-                there = ipaddress.ip_interface(f"{address['local']}/{address['prefixlen']}").network
-                if there.overlaps(wanted):
+                existing = ipaddress.ip_interface(f"{address['local']}/{address['prefixlen']}").network
+                if existing.overlaps(network):
                     return [
-                        f"{cidr} is in use: {link['ifname']} has {there}; choose another `network.cidr`, "
-                        "or take down the stack that made it"
+                        f"{cidr} is in use: {link['ifname']} has {existing}; choose another `network.cidr`, "
+                        "or delete the stack that uses it"
                     ]
     return []
 
 
 def connect(spec: NodeSpec, machine: dict[str, str]) -> Path:
-    """Makes the machine's namespace with its one card, eth0, and returns the namespace's file."""
+    """Creates the machine's namespace with its one interface, eth0, and returns the namespace's file."""
     name, switch = site.kernel_name(spec.site, spec.name), bridge(spec.site)
     size = ipaddress.ip_network(machine["cidr"]).prefixlen
     with site.locked(spec.site / "nodes"):

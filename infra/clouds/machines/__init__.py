@@ -1,4 +1,4 @@
-"""Hosts that are there already, joined by their own fabric."""
+"""Existing hosts with their own fabric."""
 
 from infra.registry import Cloud
 

@@ -1,4 +1,4 @@
-"""Rules about hosts that one owns: nobody else's checks stand between such a stack file and a job that hangs."""
+"""Rules about own hosts: no cloud API checks such a stack file before a job hangs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ FULL_MEMBER = 0x8000
 def rendezvous_has_a_place(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
     """The store outlives every rank: it runs on a head, or on the controlling computer (torch, c10d rendezvous)."""
     if plan.head is None and spec.access.control is None:
-        yield "cluster.access.control", "is missing: the hosts must reach this computer, or a host of a group `head`"
+        yield (
+            "cluster.access.control",
+            "is missing: name an address of this computer that the hosts reach, or add a group `head`",
+        )
 
 
 @rule("rendezvous-is-private", MachinesPlan)
 def rendezvous_is_private(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
-    """What goes through the store is not encrypted (PyTorch, SECURITY.md): it is for private networks."""
+    """Traffic of the store is not encrypted (PyTorch, SECURITY.md): it is for private networks."""
     place = plan.head.address if plan.head else str(spec.access.control or "")
     if place and not IPv4Address(place).is_private:
         path = "cluster.nodes" if plan.head else "cluster.access.control"
         yield (
             path,
-            f"{place} is a public address, and what the rendezvous store sends is not encrypted; use a private one",
+            f"{place} is a public address, but rendezvous traffic is not encrypted; use a private one",
         )
 
 
 @rule("head-is-one-host-without-gpus", MachinesPlan)
 def head_is_one_host_without_gpus(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
-    """Two of them would be two stores; a GPU of it would train, and with that host the store could be lost."""
+    """Two hosts would be two stores; with GPUs it would train, and a crash would lose the store."""
     for i, group in enumerate(plan.groups):
         if group.name == HEAD and (group.count > 1 or group.gpu):
             yield f"cluster.nodes[{i}].name", "'head' is one host without GPUs; give this group another name"
@@ -55,7 +58,7 @@ def hosts_are_not_open_to_the_world(spec: MachinesSpec, _: MachinesPlan) -> Iter
 def filtered_hosts_are_whole_ones(spec: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
     """The packet filter is the kernel's: a login without root cannot set it."""
     if spec.access.ssh_from and any(node.prefix != "/" for node in plan.nodes):
-        yield "cluster.access.ssh_from", "hosts with a `prefix` can have no packet filter; leave one of the two out"
+        yield "cluster.access.ssh_from", "hosts with a `prefix` cannot have a packet filter; remove one of the two"
 
 
 @rule("partition-members-can-talk", MachinesPlan)
@@ -69,7 +72,7 @@ def partition_members_can_talk(spec: MachinesSpec, _: MachinesPlan) -> Iterator[
             yield path, f"{key:#06x} is no partition: its lower 15 bits are 0"
         elif not key & FULL_MEMBER:
             full = f"{key | FULL_MEMBER:#06x}"
-            yield path, f"{key:#06x} is a limited member, and such do not hear each other; {full} is full"
+            yield path, f"{key:#06x} is a limited member, and limited members cannot communicate; use {full} (full)"
 
 
 @rule("every-gpu-has-its-rail", MachinesPlan, level="warning")
@@ -86,7 +89,7 @@ def gpus_of_hosts_are_joined(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Vi
     """Without RDMA, NCCL goes over TCP, silently and many times slower (NCCL User Guide, NCCL_IB_DISABLE)."""
     for i, group in enumerate(plan.groups):
         if group.gpu and group.count > 1 and group.rdma is None:
-            yield f"cluster.nodes[{i}].fabric", "is missing: the GPUs of these hosts speak over TCP"
+            yield f"cluster.nodes[{i}].fabric", "is missing: NCCL falls back to TCP between these hosts"
 
 
 @rule("racks-are-told-of-all", MachinesPlan)
@@ -95,7 +98,7 @@ def racks_are_told_of_all(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Viola
     for i, group in enumerate(plan.groups):
         unknown = [node.name for node in group.nodes if node.rack is None]
         if unknown and len(unknown) < group.count:
-            yield f"cluster.nodes[{i}].hosts", f"{unknown[0]} has no `rack`, while others have: tell it of all or none"
+            yield f"cluster.nodes[{i}].hosts", f"{unknown[0]} has no `rack`, but others have: set it for all or none"
 
 
 @rule("gpus-need-the-whole-host", MachinesPlan)
@@ -103,7 +106,7 @@ def gpus_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Vi
     """A driver is the kernel's: a login without root cannot bring one."""
     for i, group in enumerate(plan.groups):
         if group.gpu and any(node.prefix != "/" for node in group.nodes):
-            yield f"cluster.nodes[{i}].hosts", "have a `prefix`: GPUs are set up by root alone; leave it out"
+            yield f"cluster.nodes[{i}].hosts", "have a `prefix`, but only root can set up GPUs; remove it"
 
 
 @rule("disks-need-the-whole-host", MachinesPlan)
@@ -111,7 +114,7 @@ def disks_need_the_whole_host(_: MachinesSpec, plan: MachinesPlan) -> Iterator[V
     """A login without root can neither make file systems nor mount them (mount(8))."""
     for i, group in enumerate(plan.groups):
         if group.disks and any(node.prefix != "/" for node in group.nodes):
-            yield f"cluster.nodes[{i}].disks", "cannot be set up on hosts with a `prefix`; leave one of the two out"
+            yield f"cluster.nodes[{i}].disks", "cannot be set up on hosts with a `prefix`; remove one of the two"
 
 
 @rule("disks-have-a-folder-of-their-own", MachinesPlan)
@@ -129,9 +132,9 @@ def disks_have_a_folder_of_their_own(_: MachinesSpec, plan: MachinesPlan) -> Ite
 
 @rule("own-gpus-have-locked-drivers", MachinesPlan)
 def own_gpus_have_locked_drivers(_: MachinesSpec, plan: MachinesPlan) -> Iterator[Violation]:
-    """A host runs one tuple of driver, CUDA and torch that is proven together (infra/catalog/compatibility.py).
+    """A host runs one tuple of driver, CUDA and torch that is tested together (infra/catalog/compatibility.py).
 
-    No stack file names the hosts' distribution: each that there is a tuple for must have a right one."""
+    No stack file names the hosts' distribution: each distribution with a tuple must have a valid one."""
     for i, group in enumerate(plan.groups):
         if group.gpu is None:
             continue

@@ -1,4 +1,4 @@
-"""From the hosts that were listed to the cluster they make: no cloud is asked for anything."""
+"""The plan of a cluster of listed hosts: no cloud is involved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MachinePlan(NodePlan):
 
 @dataclass(frozen=True, kw_only=True)
 class RdmaPlan:
-    """The RDMA ports of every host of a group, rail after rail, and what NCCL must know of them.
+    """The RDMA ports of every host of a group, rail after rail, and NCCL's variables for them.
 
     link_layer: as the kernel spells it. gbits: of one port. partition_key, partition_index: what each port's table of
     keys must hold, and where; None without partitions.
@@ -84,7 +84,7 @@ class PowerPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class MachinesPlan(Plan):
-    """Hosts that are there. python: an interpreter that they have already, else None."""
+    """Existing hosts. python: an interpreter that they have already, else None."""
 
     access: LoginPlan
     groups: tuple[MachineGroupPlan, ...]
@@ -120,45 +120,45 @@ class MachinesPlan(Plan):
         )
 
 
-def decide(stack: str, asked: spec.MachinesSpec) -> MachinesPlan:
-    """The plan of a stack of own machines, before any rule."""
-    groups, access, power = tuple(map(_group, asked.nodes)), asked.access, asked.power or spec.Power()
-    items = [CostItem(name=each.name, quantity=each.count, hourly=0.0, source="owned") for each in groups]
+def decide(stack: str, cluster: spec.MachinesSpec) -> MachinesPlan:
+    """The plan of a stack of own machines, before any check."""
+    groups, access, power = tuple(map(_group, cluster.nodes)), cluster.access, cluster.power or spec.Power()
+    items = [CostItem(name=group.name, quantity=group.count, hourly=0.0, source="owned") for group in groups]
     return MachinesPlan(
         stack=stack,
-        cloud=asked.cloud,
+        cloud=cluster.cloud,
         region=None,
         network=NetworkPlan(
-            cidr=str(_around(host.address for group in asked.nodes for host in group.hosts)),
+            cidr=str(_around(host.address for group in cluster.nodes for host in group.hosts)),
             gateway=str(access.control) if access.control else None,
         ),
         access=LoginPlan(user=access.user, key_file=access.key_file, ssh_from=tuple(map(str, access.ssh_from))),
         groups=groups,
-        storage=tuple(SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in asked.storage),
+        storage=tuple(SharedPlan(name=item.name, kind=item.kind, mount=item.mount) for item in cluster.storage),
         cost=Cost(
             currency="USD", hourly=0.0, hourly_max=0.0, per_gpu_hour=None, per_pflop_hour=None, items=tuple(items)
         ),
         findings=(),
-        python=asked.python,
+        python=cluster.python,
         power=PowerPlan(wake=power.wake, sleep=power.sleep),
     )
 
 
-def _group(asked: spec.MachineNodes) -> MachineGroupPlan:
-    racks = list(dict.fromkeys(host.rack for host in asked.hosts))
-    hosts = sorted(asked.hosts, key=lambda host: racks.index(host.rack))  # a stable sort: the file's order within
+def _group(group: spec.MachineNodes) -> MachineGroupPlan:
+    racks = list(dict.fromkeys(host.rack for host in group.hosts))
+    hosts = sorted(group.hosts, key=lambda host: racks.index(host.rack))  # a stable sort: the file's order within
     return MachineGroupPlan(
-        name=asked.name,
+        name=group.name,
         count=len(hosts),
-        gpu=asked.gpu,
-        gpus_per_node=asked.gpus or 0,
-        fabric=asked.fabric.kind if asked.fabric else "tcp",
-        rdma=_rdma(asked.fabric) if asked.fabric else None,
-        disks=tuple(map(_disks, asked.disks)),
+        gpu=group.gpu,
+        gpus_per_node=group.gpus or 0,
+        fabric=group.fabric.kind if group.fabric else "tcp",
+        rdma=_rdma(group.fabric) if group.fabric else None,
+        disks=tuple(map(_disks, group.disks)),
         nodes=tuple(
             MachinePlan(
                 name=host.name,
-                group=asked.name,
+                group=group.name,
                 address=str(host.address),
                 port=host.port,
                 host_key=" ".join(host.host_key.split()[:2]),
@@ -171,34 +171,34 @@ def _group(asked: spec.MachineNodes) -> MachineGroupPlan:
     )
 
 
-def _disks(asked: spec.HostDisks) -> DisksPlan:
-    striped = len(asked.devices) > 1
+def _disks(disks: spec.HostDisks) -> DisksPlan:
+    striped = len(disks.devices) > 1
     return DisksPlan(
-        name=asked.name,
-        mount=asked.mount,
-        devices=asked.devices,
+        name=disks.name,
+        mount=disks.mount,
+        devices=disks.devices,
         raid_level=0 if striped else None,
         chunk_kib=RAID_CHUNK_KIB if striped else None,
-        encrypted=asked.encrypted,
+        encrypted=disks.encrypted,
     )
 
 
-def _rdma(asked: spec.InfiniBand | spec.Roce) -> RdmaPlan:
+def _rdma(fabric: spec.InfiniBand | spec.Roce) -> RdmaPlan:
     """NCCL User Guide, "Environment Variables": `=` before names asks for exactly these; CROSS_NIC 0 keeps each ring on
     its rail, which is right where every card has a switch of its own; IB_PKEY is an index (net_ib, pkey_index)."""
-    nccl = {"NCCL_IB_HCA": "=" + ",".join(asked.hcas), "NCCL_CROSS_NIC": "0"}
+    nccl = {"NCCL_IB_HCA": "=" + ",".join(fabric.hcas), "NCCL_CROSS_NIC": "0"}
     partition = None
-    match asked:
+    match fabric:
         case spec.InfiniBand():
-            partition = asked.partition
+            partition = fabric.partition
             nccl |= {"NCCL_IB_PKEY": str(partition.index)} if partition else {}
-            nccl |= {"NCCL_IB_SL": str(asked.service_level)} if asked.service_level is not None else {}
+            nccl |= {"NCCL_IB_SL": str(fabric.service_level)} if fabric.service_level is not None else {}
         case spec.Roce():
-            nccl |= {"NCCL_IB_GID_INDEX": str(asked.gid_index), "NCCL_IB_TC": str(asked.traffic_class)}
+            nccl |= {"NCCL_IB_GID_INDEX": str(fabric.gid_index), "NCCL_IB_TC": str(fabric.traffic_class)}
     return RdmaPlan(
-        link_layer="InfiniBand" if isinstance(asked, spec.InfiniBand) else "Ethernet",
-        hcas=asked.hcas,
-        gbits=asked.gbits,
+        link_layer="InfiniBand" if isinstance(fabric, spec.InfiniBand) else "Ethernet",
+        hcas=fabric.hcas,
+        gbits=fabric.gbits,
         partition_key=partition.key if partition else None,
         partition_index=partition.index if partition else None,
         nccl=nccl,

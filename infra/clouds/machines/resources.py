@@ -1,4 +1,4 @@
-"""How own machines are declared: as the stack output that tells of them."""
+"""Own machines are declared as a stack output alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NODE_PYTHON = "/opt/gpufleet/venv/bin/python"
 
 
 class Cluster(ComponentResource):
-    """What stands for the hosts in the engine's state; it owns nothing."""
+    """Represents the hosts in the engine's state; it has no children."""
 
     def __init__(self, name: str) -> None:
         super().__init__("gpufleet:machines:Cluster", name, {})
@@ -25,11 +25,11 @@ class Cluster(ComponentResource):
 def declare(plan: MachinesPlan, root: Path) -> Output[dict[str, Any]]:
     """Declares the cluster and returns its handover as plain JSON."""
     Cluster(plan.stack)
-    return Output.from_input(told(plan, root).to_json())
+    return Output.from_input(cluster_handover(plan, root).to_json())
 
 
-def told(plan: MachinesPlan, root: Path) -> handover.Handover:
-    """The handover; `up` writes the file of known hosts, from the keys in it."""
+def cluster_handover(plan: MachinesPlan, root: Path) -> handover.Handover:
+    """The handover; `up` writes the known_hosts file from its keys."""
     known_hosts = root / ".gpufleet" / plan.cloud / plan.stack / "known_hosts"
     head = plan.head
     return handover.Handover(
@@ -63,7 +63,7 @@ def told(plan: MachinesPlan, root: Path) -> handover.Handover:
 
 
 def _group(plan: MachineGroupPlan) -> handover.Group:
-    disks = tuple(handover.Disks(count=len(each.devices), **asdict(each)) for each in plan.disks)
+    disks = tuple(handover.Disks(count=len(disk.devices), **asdict(disk)) for disk in plan.disks)
     group, rdma = handover.Group.of(plan).model_copy(update={"disks": disks}), plan.rdma
     if rdma is None:
         return group

@@ -12,7 +12,7 @@ from infra.spec.errors import ContradictionError, Mistake, quoted
 from infra.spec.fields import AbsolutePath, Address, Cidr, Count, Flag, GpuName, KeyFile, MountPath, Name, Port, like
 from infra.spec.public_key import checked_public_key
 
-COMMAND_LENGTH = 1000  # characters of a command: whoever reviews it reads it whole
+COMMAND_LENGTH = 1000  # characters of a command: short enough to be reviewed
 SECRETS = ("password", "passwd", "-P", "pass:")  # a BMC's password on a command line is seen by `ps`
 
 
@@ -21,45 +21,45 @@ def _partition_key(text: str) -> str:
     return text.lower()
 
 
-def _each_once(devices: tuple[str, ...]) -> tuple[str, ...]:
-    if mistakes := [((i,), f"{each} stands there already") for i, each in enumerate(devices) if each in devices[:i]]:
+def _unique(devices: tuple[str, ...]) -> tuple[str, ...]:
+    if mistakes := [((i,), f"{device} is listed twice") for i, device in enumerate(devices) if device in devices[:i]]:
         raise ContradictionError(mistakes)
     return devices
 
 
-def _no_secret(words: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        if word in SECRETS or word.lower().removeprefix("--").partition("=")[0] in SECRETS:
-            raise ValueError(f"{quoted(word)} would show a password to everybody; give a file or a variable")
-    return words
+def _no_secret(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    for argument in arguments:
+        if argument in SECRETS or argument.lower().removeprefix("--").partition("=")[0] in SECRETS:
+            raise ValueError(f"{quoted(argument)} would show a password in the process list; use a file or a variable")
+    return arguments
 
 
-def _shown_whole(words: tuple[str, ...]) -> tuple[str, ...]:
+def _reviewable(arguments: tuple[str, ...]) -> tuple[str, ...]:
     if mistakes := [
-        ((i,), f"{quoted(word)} has control characters, which no review shows")
-        for i, word in enumerate(words)
-        if not word.isprintable()
+        ((i,), f"{quoted(argument)} has control characters, which a review does not show")
+        for i, argument in enumerate(arguments)
+        if not argument.isprintable()
     ]:
         raise ContradictionError(mistakes)
-    if (length := sum(map(len, words))) > COMMAND_LENGTH:
+    if (length := sum(map(len, arguments))) > COMMAND_LENGTH:
         raise ValueError(f"has {length} characters, of which a review shows {COMMAND_LENGTH}: put it into a script")
-    return words
+    return arguments
 
 
 HostKey = Annotated[str, AfterValidator(checked_public_key)]
 Hca = Annotated[str, AfterValidator(like(r"[a-z][a-z0-9_]{0,30}", "RDMA device such as mlx5_0"))]
-Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_each_once)]
+Hcas = Annotated[tuple[Hca, ...], AfterValidator(at_least_one), AfterValidator(_unique)]
 Device = Annotated[str, AfterValidator(like(r"/dev(/\w[\w.:+-]*)+", "device such as /dev/disk/by-id/nvme-eui.01"))]
 Devices = Annotated[
     tuple[Device, ...],
     AfterValidator(at_least_one),
-    AfterValidator(_each_once),
+    AfterValidator(_unique),
 ]
 Label = Annotated[Name, AfterValidator(like(r".{1,12}", "label of XFS, which has up to 12 characters"))]  # mkfs.xfs(8)
 Gbits = Annotated[int, Strict(), Field(ge=1, le=1600)]
 PartitionKey = Annotated[str, AfterValidator(_partition_key)]
 Command = Annotated[
-    tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret), AfterValidator(_shown_whole)
+    tuple[str, ...], AfterValidator(at_least_one), AfterValidator(_no_secret), AfterValidator(_reviewable)
 ]
 
 
@@ -170,7 +170,7 @@ class MachinesAccess(Access):
 
 
 class Power(Section):
-    """Commands of this computer, word by word, that work on a host's BMC: {bmc} and {host} stand for its own.
+    """Commands of this computer, as lists of arguments, that act on a host's BMC: {bmc} and {host} are replaced.
 
     wake: run by `up` for hosts that do not answer. sleep: run by `down`, for all.
     """
@@ -180,7 +180,7 @@ class Power(Section):
 
 
 class MachinesSpec(Cluster):
-    """Hosts that nobody has to create. python: an interpreter with the locked packages that every host has already,
+    """Existing hosts. python: an interpreter with the locked packages that every host has already,
     as on a shared file system; without it each host gets an environment of its own."""
 
     cloud: Literal["machines"]
@@ -199,9 +199,9 @@ class MachinesSpec(Cluster):
 
     @field_validator("access", mode="after")
     @classmethod
-    def _the_hosts_know_their_users(cls, access: MachinesAccess) -> MachinesAccess:
+    def _hosts_have_their_logins(cls, access: MachinesAccess) -> MachinesAccess:
         if access.public_key is not None:
-            raise ContradictionError([(("public_key",), "cannot stand here: the hosts know their logins already")])
+            raise ContradictionError([(("public_key",), "is not allowed here: the hosts have their logins already")])
         return access
 
     @model_validator(mode="after")
@@ -218,13 +218,13 @@ class MachinesSpec(Cluster):
 
 
 def _repeated_hosts(groups: Sequence[MachineNodes]) -> Iterator[Mistake]:
-    """Hosts whose name, place on the network or BMC is that of an earlier one, in whatever group."""
+    """Hosts whose name, network address or BMC is that of an earlier one in any group."""
     owners: dict[object, str] = {}
     for g, group in enumerate(groups):
         for h, host in enumerate(group.hosts):
-            told = {"name": host.name, "address": (host.address, host.port), "bmc": host.bmc and ("bmc", host.bmc)}
-            for key, value in told.items():
+            keys = {"name": host.name, "address": (host.address, host.port), "bmc": host.bmc and ("bmc", host.bmc)}
+            for key, value in keys.items():
                 if value in owners:
-                    yield (g, "hosts", h, key), f"{getattr(host, key)} is that of {owners[value]} already"
+                    yield (g, "hosts", h, key), f"{getattr(host, key)} is used by {owners[value]} already"
                 elif value is not None:
                     owners[value] = f"nodes[{g}].hosts[{h}]"

@@ -1,7 +1,7 @@
-"""The account at Alibaba Cloud, spoken to through its SDK with a person's own credentials (environment, profile, role).
+"""The account at Alibaba Cloud, called through its SDK with the user's own credentials (environment, profile, role).
 
-Every API is called by its name: the SDK signs, retries and reads the answer, and knows nothing of the calls
-themselves, whose arguments and answers stand in the reference that each module names.
+Every API is called by its name: the SDK signs, retries and decodes; arguments and responses are documented in the
+reference that each module names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from ops.errors import Failure
+from ops.errors import CommandError
 
 # Endpoints and versions: api.aliyun.com/product, "Endpoints" of each product.
 APIS = {
@@ -25,8 +25,8 @@ APIS = {
     "tag": ("tag.aliyuncs.com", "2018-08-28"),
     "vpc": ("vpc.{region}.aliyuncs.com", "2016-04-28"),
 }
-ENDPOINT = "GPUFLEET_ALICLOUD_ENDPOINT"  # http://HOST:PORT of a stand-in for all of them
-TRIES, FIRST_WAIT_MS = 5, 500  # throttling is no reason to give up
+ENDPOINT = "GPUFLEET_ALICLOUD_ENDPOINT"  # http://HOST:PORT of a simulator of all of them
+TRIES, FIRST_WAIT_MS = 5, 500  # throttled calls are repeated
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Account:
 
     region: str
 
-    def call(self, product: str, action: str, **asked: Any) -> Mapping[str, Any]:
-        """The answer of one API; lists travel as `Tag.1.Key`."""
+    def call(self, product: str, action: str, **arguments: Any) -> Mapping[str, Any]:
+        """The response of one API; lists are sent as `Tag.1.Key`."""
         from alibabacloud_tea_openapi.utils import Utils
         from alibabacloud_tea_openapi.utils_models import OpenApiRequest, Params
         from darabonba.runtime import RuntimeOptions
@@ -53,20 +53,20 @@ class Account:
             req_body_type="formData",
             body_type="json",
         )
-        request = OpenApiRequest(query=Utils.query({"RegionId": self.region, **asked}))
+        request = OpenApiRequest(query=Utils.query({"RegionId": self.region, **arguments}))
         return client.call_api(how, request, RuntimeOptions())["body"]
 
-    def listed(self, product: str, action: str, *keys: str, **asked: Any) -> list[Mapping[str, Any]]:
-        """All items of a call that answers in pages. keys: the way to the items in an answer."""
+    def listed(self, product: str, action: str, *keys: str, **arguments: Any) -> list[Mapping[str, Any]]:
+        """All items of a paginated call. keys: the path to the items in a response."""
         items: list[Mapping[str, Any]] = []
         token: str | None = None
         while True:
-            told = self.call(product, action, **asked, **({"NextToken": token} if token else {}))
-            page: Any = told
+            response = self.call(product, action, **arguments, **({"NextToken": token} if token else {}))
+            page: Any = response
             for key in keys:
                 page = page.get(key, {})
             items += page or []
-            token = told.get("NextToken")
+            token = response.get("NextToken")
             if not token:
                 return items
 
@@ -100,17 +100,17 @@ class Account:
 
 @contextmanager
 def answers(account: Account) -> Iterator[None]:
-    """Whatever Alibaba Cloud refuses becomes one line with a way on. Raises Failure."""
+    """Turns an error of Alibaba Cloud into one line with a remedy. Raises CommandError."""
     from alibabacloud_credentials.exceptions import CredentialException
     from Tea.exceptions import TeaException, UnretryableException
 
     try:
         yield
     except CredentialException as error:
-        way = "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or `aliyun configure`"
-        raise Failure(f"no credentials of Alibaba Cloud: {way} ({_line(error)})") from None
+        remedy = "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or `aliyun configure`"
+        raise CommandError(f"no credentials of Alibaba Cloud: {remedy} ({_line(error)})") from None
     except (TeaException, UnretryableException) as error:
-        raise Failure(f"Alibaba Cloud refuses or does not answer in {account.region}: {_line(error)}") from None
+        raise CommandError(f"Alibaba Cloud refuses or does not answer in {account.region}: {_line(error)}") from None
 
 
 def _line(error: Exception) -> str:

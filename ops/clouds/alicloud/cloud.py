@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,26 +15,26 @@ from infra.plan.model import Finding
 from ops.clouds import base, discovery
 from ops.clouds.alicloud import account_checks
 from ops.clouds.alicloud.account import Account, answers
-from ops.clouds.alicloud.adoption import Adoption
+from ops.clouds.alicloud.adoption import AlicloudAdoption
 from ops.clouds.alicloud.resource_ids import TAGGED
-from ops.clouds.alicloud.tagged_resources import ASSURANCE, Instance, Thing, instances, members, things
+from ops.clouds.alicloud.tagged_resources import ASSURANCE, Instance, TaggedResource, instances, members, resources
 from ops.clouds.base import Discovered
 from ops.clouds.discovery import Machine
 from ops.console.phases import Phase
 from ops.engine import orphans, state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row, State
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import host_keys, login_key
 from ops.nodes.ssh import NodeState
 
 GONE_SECONDS = 900.0  # an eight-GPU machine takes minutes to stop
-ASK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 
 
 class Cloud(base.Cloud):
-    """One stack in the account. Nothing is withdrawn and nothing bought instead: groups refill themselves, on demand
-    where the stack file lets them, and a single machine that is not to be had fails the deployment."""
+    """One stack in the account. No request is cancelled and no fallback bought: groups refill themselves, on demand
+    where the stack file allows it, and a single machine without capacity fails the deployment."""
 
     plan: AlicloudPlan
     billed: ClassVar[bool] = True
@@ -44,89 +43,94 @@ class Cloud(base.Cloud):
     def account(self) -> Account:
         return Account(self.plan.region)
 
-    def prepare(self, told: Handover) -> None:
+    def prepare(self, handover: Handover) -> None:
         if self.plan.ack is not None:
             return
         if self.plan.access.head is None or self.plan.access.key_pair is None:
-            raise Failure(
-                "cluster.access: no machine can be reached from here: name `ssh_from`, a key and a group `head`, "
+            raise CommandError(
+                "cluster.access: no machine can be reached from here: set `ssh_from`, a key and a group `head`, "
                 "or let the nodes configure themselves with --no-wait"
             )
-        login_key.ensure_key(Path(told.access.key_file), self.plan.access.key_pair)
+        login_key.ensure_key(Path(handover.access.key_file), self.plan.access.key_pair)
 
-    def checked(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         with answers(self.account):
             return (*self._sources(), *account_checks.findings(self.account, self.plan))
 
     def recovered(self, state: State, rows: Sequence[Row]) -> tuple[State, int]:
         ordered = state_repair.in_order(rows)
         with answers(self.account):
-            found = Adoption(self.account, things(self.account, self.plan.tags), state_repair.ids(state)).found(ordered)
-        return state_repair.completed(state, ordered, found), len(found)
+            tagged = resources(self.account, self.plan.tags)
+            existing = AlicloudAdoption(self.account, tagged, state_repair.ids(state)).existing(ordered)
+        return state_repair.completed(state, ordered, existing), len(existing)
 
-    def discovered(self, told: Handover) -> Discovered:
+    def discovered(self, handover: Handover) -> Discovered:
         with answers(self.account):
-            found = instances(self.account, self.plan.tags)
-            lacking = tuple(
-                NodeState(group.name, group.name, "", "missing", f"{number}: Alibaba Cloud has given no more yet")
-                for group, number in discovery.missing(self.plan.groups, found)
+            machines = instances(self.account, self.plan.tags)
+            missing_states = tuple(
+                NodeState(
+                    group.name, group.name, "", "missing", f"{number}: Alibaba Cloud has not started the others yet"
+                )
+                for group, number in discovery.missing(self.plan.groups, machines)
             )
-            if told.kubernetes:
-                return Discovered(told, (*discovery.members(self.plan.groups, found), *lacking))
-            running = [each for each in found if each.state == "running"]
-            keys = host_keys.learn(running, Path(told.access.known_hosts_file), self._console)
-        now = discovery.discovered(told, self.plan.groups, found, keys, _no_way)
-        return Discovered(now.told, (*now.others, *lacking))
+            if handover.kubernetes:
+                return Discovered(handover, (*discovery.members(self.plan.groups, machines), *missing_states))
+            running = [instance for instance in machines if instance.state == "running"]
+            keys = host_keys.learn(running, Path(handover.access.known_hosts_file), self._console)
+        now = discovery.discovered(handover, self.plan.groups, machines, keys, _unreachable)
+        return Discovered(now.handover, (*now.others, *missing_states))
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: groups refill themselves here, and `up` makes a lost machine anew", code=2)
+        raise CommandError(f"--renew {group}: groups refill themselves here, and `up` recreates a lost machine", code=2)
 
-    def strays(self, state: State) -> list[str]:
-        return [str(each) for each in self._strays(state)]
+    def orphans(self, state: State) -> list[str]:
+        return [str(resource) for resource in self._orphans(state)]
 
     def claimed(self, state: State, rows: Sequence[Row]) -> tuple[State, list[str]]:
         before, ordered = set(state_repair.ids(state)), state_repair.in_order(rows)
         state, _ = self.recovered(state, rows)
-        state = orphans.claimed(state, self._strays(state), ordered, self.plan.stack, TAGGED)
+        state = orphans.claimed(state, self._orphans(state), ordered, self.plan.stack, TAGGED)
         return state, [urn for urn, id_ in state_repair.ids(state).items() if id_ and urn not in before]
 
     def clear(self, state: State, phase: Phase) -> list[str]:
-        began, first = time.monotonic(), self._strays(state)
+        began, first = self.clock.monotonic(), self._orphans(state)
         left = first
         while left:
-            if ids := [each.id for each in left if each.kind == "ecs/instance"]:
+            if ids := [resource.id for resource in left if resource.kind == "ecs/instance"]:
                 with answers(self.account):
                     self.account.call("ecs", "DeleteInstances", InstanceId=ids, Force=True)
-            phase.say(f"{len(left)} on their way out: {', '.join(sorted({each.kind for each in left}))}")
-            if time.monotonic() - began > GONE_SECONDS:
+            phase.say(f"{len(left)} still being deleted: {', '.join(sorted({resource.kind for resource in left}))}")
+            if self.clock.monotonic() - began > GONE_SECONDS:
                 break
-            time.sleep(ASK_SECONDS)
-            left = self._strays(state)
-        return [str(each) for each in first]
+            self.clock.sleep(POLL_SECONDS)
+            left = self._orphans(state)
+        return [str(resource) for resource in first]
 
     def _sources(self) -> Iterator[Finding]:
-        """The engine says "unknown stack" of one that it has never made, in the midst of making the rest."""
-        for i, each in enumerate(self.plan.copies):
-            if not Engine(self.project, each.stack).exists():
-                message = f"{each.stack} has never been up: `gpufleet up {each.stack}` first"
+        """For a stack that was never up, the engine would fail with "unknown stack" in the middle of the deployment."""
+        for i, bucket in enumerate(self.plan.copies):
+            if not Engine(self.project, bucket.stack).exists():
+                message = f"{bucket.stack} has never been up: `gpufleet up {bucket.stack}` first"
                 path = f"cluster.copies[{i}].stack"
                 yield Finding(level="error", rule="live-source", path=path, message=message)
 
-    def _strays(self, state: State) -> list[Thing]:
-        known = state_repair.everything(state)
+    def _orphans(self, state: State) -> list[TaggedResource]:
+        known = state_repair.known_names(state)
         with answers(self.account):
             makers = members(self.account, known)
-            found = instances(self.account, self.plan.tags)
-            made: list[Instance] = [replace(each, made_by=makers.get(each.id, "")) for each in found]
-            tagged = [each for each in things(self.account, self.plan.tags) if each.kind != ASSURANCE]
-            return orphans.of(tagged, made, known)
+            machines = instances(self.account, self.plan.tags)
+            with_makers: list[Instance] = [
+                replace(instance, made_by=makers.get(instance.id, "")) for instance in machines
+            ]
+            tagged = [resource for resource in resources(self.account, self.plan.tags) if resource.kind != ASSURANCE]
+            return orphans.of(tagged, with_makers, known)
 
     def _console(self, instance: str) -> str:
         """ECS API, GetInstanceConsoleOutput: in base64."""
-        told = self.account.call("ecs", "GetInstanceConsoleOutput", InstanceId=instance)
-        return b64decode(told.get("ConsoleOutput") or "").decode(errors="replace")
+        response = self.account.call("ecs", "GetInstanceConsoleOutput", InstanceId=instance)
+        return b64decode(response.get("ConsoleOutput") or "").decode(errors="replace")
 
 
-def _no_way(_: Machine) -> str:
-    """Without a head nobody comes in: `prepare` has said so."""
+def _unreachable(_: Machine) -> str:
+    """No machine can be reached without a head: `prepare` refuses that."""
     return "false"

@@ -1,4 +1,4 @@
-"""How Pulumi's types of Alibaba Cloud's resources are found again in the account: by tag, by name, or by their owner.
+"""How resources of Pulumi's Alibaba Cloud types are matched in the account: by tag, by name, or by their owner.
 
 Sources: Tag Service, ListTagResources and "Services that support tags" (ARNs: arn:acs:<product>:<region>:<account>:
 <type>/<id>, types as in the public template ACS-TAG-TagResources of CloudOps Orchestration Service); the "Import"
@@ -24,10 +24,10 @@ TAGGED = {
     "alicloud:vpc/switch:Switch": "vpc/vswitch",
 }
 
-# The one property that the engine makes up a name for (pulumi/pulumi-terraform-bridge#487).
+# The one property for which the engine generates a name (pulumi/pulumi-terraform-bridge#487).
 NAMED = {"alicloud:oss/bucket:Bucket": "bucket"}
 
-# Ids made of a resource's own arguments, the ids of what they refer to put in.
+# Ids built from a resource's own arguments, with references replaced by ids.
 FOLLOWING = {
     "alicloud:cms/alarmContact:AlarmContact": "{alarmContactName}",
     "alicloud:cms/alarmContactGroup:AlarmContactGroup": "{alarmContactGroupName}",

@@ -1,8 +1,8 @@
-"""What carries a stack's tags in the account and still lives, and the machines of its groups.
+"""The existing resources of an account with a stack's tags, and the machines of its groups.
 
 Sources: Tag Service, ListTagResources; ECS API, DescribeInstances, DescribeAutoProvisioningGroupInstances and
-DescribeElasticityAssurances (where no status is asked for it tells `Active` ones alone, and `All` has released ones
-too); ESS API, DescribeScalingInstances; KMS API, DescribeKey (a key that waits for its deletion keeps its tags).
+DescribeElasticityAssurances (without a status it lists `Active` ones alone, and with `All` released ones,
+too); ESS API, DescribeScalingInstances; KMS API, DescribeKey (a key that is pending deletion keeps its tags).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ops.clouds.alicloud.account import Account
 Tags = Mapping[str, str]
 
 STATES = {"Pending": "pending", "Starting": "pending", "Running": "running", "Stopping": "stopping"}
-BORN_WITH = {"ecs/disk", "ecs/eni", "ecs/volume"}  # they came with their machine and end with it
-ASSURANCE = "ecs/elasticityassurance"  # paid up front and never refunded: it ends by itself
+MACHINE_PARTS = {"ecs/disk", "ecs/eni", "ecs/volume"}  # they are created and deleted with their machine
+ASSURANCE = "ecs/elasticityassurance"  # prepaid and never refunded: it ends by itself
 PAGE = 100
 
 
 @dataclass(frozen=True)
-class Thing:
-    """Something that carries the stack's tags. name: its logical name, empty without one. ends: when it has run out."""
+class TaggedResource:
+    """A resource with the stack's tags. name: its logical name, empty without one. ends: when it expires."""
 
     arn: str
     tags: Tags
@@ -55,7 +55,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Instance:
-    """An ECS instance. made_by: its group, empty where nobody asked for groups."""
+    """An ECS instance. made_by: its group, empty where groups were not looked up."""
 
     id: str
     state: str
@@ -67,84 +67,91 @@ class Instance:
     attached: Collection[str] = field(default=())
 
 
-def things(account: Account, tags: Tags) -> list[Thing]:
-    """All that lives and carries all of these tags."""
-    asked = {"Tags": json.dumps(dict(tags)), "Category": "Custom", "PageSize": PAGE}
-    told = account.listed("tag", "ListTagResources", "TagResources", **asked)
-    found = [Thing(each["ResourceARN"], _tags(each.get("Tags", ()))) for each in told]
-    living = {each.id for each in instances(account, tags)}
-    apart = {*BORN_WITH, ASSURANCE}
-    listed = [each for each in found if each.kind not in apart and _lives(account, each, living)]
+def resources(account: Account, tags: Tags) -> list[TaggedResource]:
+    """All existing resources with all of these tags."""
+    query = {"Tags": json.dumps(dict(tags)), "Category": "Custom", "PageSize": PAGE}
+    items = account.listed("tag", "ListTagResources", "TagResources", **query)
+    carrying = [TaggedResource(item["ResourceARN"], _tags(item.get("Tags", ()))) for item in items]
+    instance_ids = {instance.id for instance in instances(account, tags)}
+    separately = {*MACHINE_PARTS, ASSURANCE}
+    listed = [
+        resource for resource in carrying if resource.kind not in separately and _lives(account, resource, instance_ids)
+    ]
     return [*listed, *_assurances(account, tags)]
 
 
 def instances(account: Account, tags: Tags) -> list[Instance]:
-    """The stack's instances, in the order of their addresses. A released one is not listed any more."""
-    asked = {"Tag": _wanted(tags), "MaxResults": PAGE}
-    found = [_instance(each) for each in account.listed("ecs", "DescribeInstances", "Instances", "Instance", **asked)]
-    return sorted(found, key=lambda each: ([int(part) for part in each.private_address.split(".") if part], each.id))
+    """The stack's instances, in the order of their addresses. A released one is no longer listed."""
+    query = {"Tag": _tag_filter(tags), "MaxResults": PAGE}
+    described = [
+        _instance(instance) for instance in account.listed("ecs", "DescribeInstances", "Instances", "Instance", **query)
+    ]
+    return sorted(
+        described,
+        key=lambda instance: ([int(part) for part in instance.private_address.split(".") if part], instance.id),
+    )
 
 
 def members(account: Account, groups: Collection[str]) -> dict[str, str]:
-    """By instance, the group that started it. groups: ids, of whatever kind; those of no groups are left alone."""
-    return {each: group for group in groups for each in _members(account, group)}
+    """By instance, the group that started it. groups: ids of any resources; other kinds than groups are skipped."""
+    return {instance: group for group in groups for instance in _members(account, group)}
 
 
 def _members(account: Account, group: str) -> Iterator[str]:
     if group.startswith("asg-"):
         page = 1
         while True:
-            asked = {"ScalingGroupId": group, "PageSize": PAGE, "PageNumber": page}
-            told = account.call("ess", "DescribeScalingInstances", **asked)
-            yield from (each["InstanceId"] for each in told.get("ScalingInstances", ()))
-            if page * PAGE >= told.get("TotalCount", 0):
+            query = {"ScalingGroupId": group, "PageSize": PAGE, "PageNumber": page}
+            response = account.call("ess", "DescribeScalingInstances", **query)
+            yield from (instance["InstanceId"] for instance in response.get("ScalingInstances", ()))
+            if page * PAGE >= response.get("TotalCount", 0):
                 return
             page += 1
     elif group.startswith("apg-"):
-        told = account.call("ecs", "DescribeAutoProvisioningGroupInstances", AutoProvisioningGroupId=group)
-        yield from (each["InstanceId"] for each in told["Instances"].get("Instance", ()))
+        response = account.call("ecs", "DescribeAutoProvisioningGroupInstances", AutoProvisioningGroupId=group)
+        yield from (instance["InstanceId"] for instance in response["Instances"].get("Instance", ()))
 
 
-def _assurances(account: Account, tags: Tags) -> list[Thing]:
-    """What was bought and has not run out, or not begun yet."""
-    asked = {"Tag": _wanted(tags), "Status": "All", "MaxResults": PAGE}
+def _assurances(account: Account, tags: Tags) -> list[TaggedResource]:
+    """Assurances that were bought and have not expired, or not started yet."""
+    query = {"Tag": _tag_filter(tags), "Status": "All", "MaxResults": PAGE}
     keys = ("ElasticityAssuranceSet", "ElasticityAssuranceItem")
-    told = account.listed("ecs", "DescribeElasticityAssurances", *keys, **asked)
+    items = account.listed("ecs", "DescribeElasticityAssurances", *keys, **query)
     return [
-        Thing(
-            f"arn:acs:ecs:{account.region}::elasticityassurance/{each['PrivatePoolOptionsId']}",
-            _tags(each["Tags"]["Tag"], "TagKey", "TagValue"),
-            each["EndTime"],
+        TaggedResource(
+            f"arn:acs:ecs:{account.region}::elasticityassurance/{item['PrivatePoolOptionsId']}",
+            _tags(item["Tags"]["Tag"], "TagKey", "TagValue"),
+            item["EndTime"],
         )
-        for each in told
-        if each["Status"] != "Released"
+        for item in items
+        if item["Status"] != "Released"
     ]
 
 
-def _lives(account: Account, thing: Thing, living: Collection[str]) -> bool:
-    if thing.kind == "ecs/instance":
-        return thing.id in living
-    if thing.kind == "kms/key":
-        return account.call("kms", "DescribeKey", KeyId=thing.id)["KeyMetadata"]["KeyState"] != "PendingDeletion"
+def _lives(account: Account, resource: TaggedResource, instance_ids: Collection[str]) -> bool:
+    if resource.kind == "ecs/instance":
+        return resource.id in instance_ids
+    if resource.kind == "kms/key":
+        return account.call("kms", "DescribeKey", KeyId=resource.id)["KeyMetadata"]["KeyState"] != "PendingDeletion"
     return True
 
 
-def _instance(told: Mapping[str, Any]) -> Instance:
-    private = told.get("VpcAttributes", {}).get("PrivateIpAddress", {}).get("IpAddress", ())
-    public = told.get("PublicIpAddress", {}).get("IpAddress", ())
+def _instance(description: Mapping[str, Any]) -> Instance:
+    private = description.get("VpcAttributes", {}).get("PrivateIpAddress", {}).get("IpAddress", ())
+    public = description.get("PublicIpAddress", {}).get("IpAddress", ())
     return Instance(
-        id=told["InstanceId"],
-        state=STATES.get(told["Status"], "stopped"),
-        tags=_tags(told.get("Tags", {}).get("Tag", ()), "TagKey", "TagValue"),
-        hostname=told.get("HostName", ""),
+        id=description["InstanceId"],
+        state=STATES.get(description["Status"], "stopped"),
+        tags=_tags(description.get("Tags", {}).get("Tag", ()), "TagKey", "TagValue"),
+        hostname=description.get("HostName", ""),
         private_address=next(iter(private), ""),
-        public_address=told.get("EipAddress", {}).get("IpAddress") or next(iter(public), ""),
+        public_address=description.get("EipAddress", {}).get("IpAddress") or next(iter(public), ""),
     )
 
 
-def _wanted(tags: Tags) -> list[dict[str, str]]:
+def _tag_filter(tags: Tags) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def _tags(told: Sequence[Mapping[str, str]], key: str = "Key", value: str = "Value") -> dict[str, str]:
-    return {each[key]: each[value] for each in told}
+def _tags(items: Sequence[Mapping[str, str]], key: str = "Key", value: str = "Value") -> dict[str, str]:
+    return {item[key]: item[value] for item in items}

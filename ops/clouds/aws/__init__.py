@@ -1,1 +1,1 @@
-"""What is AWS's own in the day-by-day commands: discovery by tags, recovery of killed deployments, the sweep."""
+"""AWS: discovery by tags, recovery of killed deployments, orphans, checks of the account."""

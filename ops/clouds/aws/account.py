@@ -1,4 +1,4 @@
-"""The account at AWS, spoken to through boto3 with a person's own credentials (environment, profile, role)."""
+"""The account at AWS, called through boto3 with the user's own credentials (environment, profile, role)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.printable import one_line
-from ops.errors import Failure
+from ops.errors import CommandError
 
-RETRIES = Config(retries={"mode": "standard", "max_attempts": 8})  # throttling is no reason to give up
+RETRIES = Config(retries={"mode": "standard", "max_attempts": 8})  # throttled calls are repeated
 GLOBAL_REGION = "us-east-1"  # where services without regions, IAM above all, answer
 
 
@@ -30,28 +30,30 @@ class Account:
         return {}
 
     def client(self, service: str, region: str | None = None) -> Any:
-        """The client of a service, made once."""
+        """The client of a service, created once."""
         key = (service, region or self.region)
         if key not in self._clients:
             self._clients[key] = boto3.client(service, region_name=key[1], config=RETRIES)  # pyright: ignore[reportArgumentType, reportCallIssue]
         return self._clients[key]
 
-    def listed(self, service: str, operation: str, key: str, *, region: str | None = None, **asked: Any) -> list[Any]:
-        """All items of a call that answers in pages."""
-        pages = self.client(service, region).get_paginator(operation).paginate(**asked)
+    def listed(
+        self, service: str, operation: str, key: str, *, region: str | None = None, **arguments: Any
+    ) -> list[Any]:
+        """All items of a paginated call."""
+        pages = self.client(service, region).get_paginator(operation).paginate(**arguments)
         return [item for page in pages for item in page.get(key, ())]
 
 
 @contextmanager
 def answers(account: Account) -> Iterator[None]:
-    """Whatever AWS refuses becomes one line with a way on. Raises Failure."""
+    """Turns an error of AWS into one line with a remedy. Raises CommandError."""
     try:
         yield
     except ClientError as error:
-        said, call = error.response["Error"], error.operation_name
-        why = one_line(said.get("Message") or said["Code"])
-        raise Failure(f"AWS refuses {call} in {account.region}: {why}") from None
+        reason, operation = error.response["Error"], error.operation_name
+        why = one_line(reason.get("Message") or reason["Code"])
+        raise CommandError(f"AWS refuses {operation} in {account.region}: {why}") from None
     except BotoCoreError as error:
-        raise Failure(
+        raise CommandError(
             f"AWS does not answer in {account.region}: {one_line(str(error))}; check with `aws sts get-caller-identity`"
         ) from None

@@ -1,48 +1,38 @@
-"""Which resources of a rendered plan exist in the account although the engine's state lacks them, and by which ids."""
+"""How each row of a plan is matched with what exists at AWS: by its tags, or by what it belongs to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
+from ops.clouds.adoption import Adoption
 from ops.clouds.aws.account import GLOBAL_REGION, Account
 from ops.clouds.aws.resource_ids import NAMED, TAGGED
-from ops.clouds.aws.tagged_resources import Thing
+from ops.clouds.aws.tagged_resources import TaggedResource
 from ops.engine import state_repair
-from ops.engine.state_repair import Found, Row
+from ops.engine.state_repair import ExistingResource, Row
 
-GONE = ("NoSuchEntity", "ResourceNotFoundException")
+GONE = ("NoSuchEntity", "ResourceNotExistingResourceException")
 
 
 @dataclass(frozen=True)
-class Adoption:
-    """What is known when a row's turn comes. ids: by URN, of the state and of what was found so far."""
+class AwsAdoption(Adoption):
+    """Of resources in an account at AWS."""
 
     account: Account
-    things: Sequence[Thing]
-    ids: dict[str, str]
+    resources: Sequence[TaggedResource]
+    tagged: ClassVar[Mapping[str, str]] = TAGGED
 
-    def found(self, rows: Sequence[Row]) -> dict[str, Found]:
-        """What exists, by URN. rows: in the order of their dependencies."""
-        answer: dict[str, Found] = {}
-        for row in rows:
-            if row["custom"] and row["urn"] not in self.ids and (one := self._find(row)):
-                answer[row["urn"]] = one
-                self.ids[row["urn"]] = one.id
-        return answer
+    def imported(self, row: Row, resource: TaggedResource) -> ExistingResource:
+        return self.refreshed(row, resource.id, self._name(resource) if row["type"] in NAMED else "")
 
-    def _find(self, row: Row) -> Found | None:
-        if kind := TAGGED.get(row["type"]):
-            taken = set(self.ids.values())
-            same = (each for each in self.things if (each.kind, each.name) == (kind, row["name"]))
-            one = next((each for each in same if each.id not in taken), None)
-            return self.refreshed(row, one.id, self._name(one) if row["type"] in NAMED else "") if one else None
+    def untagged(self, row: Row) -> ExistingResource | None:
         try:
-            return BELONGING[row["type"]](self, row) if row["type"] in BELONGING else None
+            return UNTAGGED[row["type"]](self, row) if row["type"] in UNTAGGED else None
         except ClientError as error:
             if error.response["Error"]["Code"] in GONE:  # what it belongs to is in the state only
                 return None
@@ -52,94 +42,96 @@ class Adoption:
         """The id of the resource that an input refers to; None while it is not there."""
         return state_repair.owner(row, key, self.ids)
 
-    def refreshed(self, row: Row, id_: str, made_up: str, **more: str) -> Found:
-        """Read by its id alone; a made-up name is marked as one."""
-        return state_repair.refreshed(row, id_, NAMED.get(row["type"], ""), made_up, **more)
+    def refreshed(self, row: Row, id_: str, generated_name: str, **more: str) -> ExistingResource:
+        """To be read by its id alone; a name that Pulumi generated is marked as one."""
+        return state_repair.refreshed(row, id_, NAMED.get(row["type"], ""), generated_name, **more)
 
-    def _name(self, thing: Thing) -> str:
-        """Its id, or the end of it; that of two kinds the cloud has to be asked for."""
+    def _name(self, resource: TaggedResource) -> str:
+        """Its id, or the end of it; that of two kinds only the API knows."""
         ec2 = self.account.client("ec2")
-        match thing.kind:
+        match resource.kind:
             case "ec2/security-group":
-                return ec2.describe_security_groups(GroupIds=[thing.id])["SecurityGroups"][0]["GroupName"]
+                return ec2.describe_security_groups(GroupIds=[resource.id])["SecurityGroups"][0]["GroupName"]
             case "ec2/launch-template":
-                told = ec2.describe_launch_templates(LaunchTemplateIds=[thing.id])["LaunchTemplates"]
-                return told[0]["LaunchTemplateName"]
-        return re.split("[:/]", thing.id)[-1]
+                response = ec2.describe_launch_templates(LaunchTemplateIds=[resource.id])
+                return response["LaunchTemplates"][0]["LaunchTemplateName"]
+        return re.split("[:/]", resource.id)[-1]
 
     def table(self, id_: str | None) -> Mapping[str, Any]:
         """A route table, with its routes and associations; an empty one where there is none."""
-        asked = [{"Name": "route-table-id", "Values": [id_]}]
-        told = self.account.client("ec2").describe_route_tables(Filters=asked)["RouteTables"] if id_ else ()
-        return next(iter(told), {"Routes": (), "Associations": ()})
+        filters = [{"Name": "route-table-id", "Values": [id_]}]
+        tables = self.account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"] if id_ else ()
+        return next(iter(tables), {"Routes": (), "Associations": ()})
 
 
-def _setting_of(key: str) -> Callable[[Adoption, Row], Found | None]:
-    """A setting has the id of what it is a setting of."""
+def _setting_of(key: str) -> Callable[[AwsAdoption, Row], ExistingResource | None]:
+    """A setting has the id of what it configures."""
 
-    def find(known: Adoption, row: Row) -> Found | None:
+    def find(known: AwsAdoption, row: Row) -> ExistingResource | None:
         owner = known.owner(row, key)
-        return Found(owner) if owner else None
+        return ExistingResource(owner) if owner else None
 
     return find
 
 
-def _route(known: Adoption, row: Row) -> Found | None:
+def _route(known: AwsAdoption, row: Row) -> ExistingResource | None:
     table, to = known.owner(row, "routeTableId"), row["inputs"]["destinationCidrBlock"]
     there = any(route.get("DestinationCidrBlock") == to for route in known.table(table)["Routes"])
-    return Found(f"{table}_{to}") if there else None
+    return ExistingResource(f"{table}_{to}") if there else None
 
 
-def _association(known: Adoption, row: Row) -> Found | None:
+def _association(known: AwsAdoption, row: Row) -> ExistingResource | None:
     table, subnet = known.owner(row, "routeTableId"), known.owner(row, "subnetId")
-    there = any(subnet and each.get("SubnetId") == subnet for each in known.table(table)["Associations"])
-    return Found(f"{subnet}/{table}") if there else None
+    there = any(subnet and association.get("SubnetId") == subnet for association in known.table(table)["Associations"])
+    return ExistingResource(f"{subnet}/{table}") if there else None
 
 
-def _object(known: Adoption, row: Row) -> Found | None:
+def _object(known: AwsAdoption, row: Row) -> ExistingResource | None:
     bucket = known.owner(row, "bucket")
-    return Found(f"{bucket}/{row['inputs']['key']}") if bucket else None
+    return ExistingResource(f"{bucket}/{row['inputs']['key']}") if bucket else None
 
 
-def _target(known: Adoption, row: Row) -> Found | None:
+def _target(known: AwsAdoption, row: Row) -> ExistingResource | None:
     rule = known.owner(row, "rule")
     targets = known.account.client("events").list_targets_by_rule(Rule=rule)["Targets"] if rule else ()
     ids = [target["Id"] for target in targets]
     return next((known.refreshed(row, f"{rule}-{id_}", id_, rule=str(rule)) for id_ in ids), None)
 
 
-def _role_policy(known: Adoption, row: Row) -> Found | None:
-    """A role of ours has one inline policy."""
+def _role_policy(known: AwsAdoption, row: Row) -> ExistingResource | None:
+    """A stack's role has one inline policy."""
     role = known.owner(row, "role")
     iam = known.account.client("iam", GLOBAL_REGION)
     policies = iam.list_role_policies(RoleName=role)["PolicyNames"] if role else ()
     return next((known.refreshed(row, f"{role}:{name}", name) for name in policies), None)
 
 
-def _attachment(known: Adoption, row: Row) -> Found | None:
+def _attachment(known: AwsAdoption, row: Row) -> ExistingResource | None:
     role = known.owner(row, "role")
-    return Found(f"{role}/{row['inputs']['policyArn']}") if role else None
+    return ExistingResource(f"{role}/{row['inputs']['policyArn']}") if role else None
 
 
-def _access(*keys: str, joint: str) -> Callable[[Adoption, Row], Found | None]:
+def _access(*keys: str, joint: str) -> Callable[[AwsAdoption, Row], ExistingResource | None]:
     """Access to a cluster of EKS has the id of the cluster and of what the stack file names, joined."""
 
-    def find(known: Adoption, row: Row) -> Found | None:
+    def find(known: AwsAdoption, row: Row) -> ExistingResource | None:
         cluster = next((known.ids.get(urn) for urn in row["dependencies"] if "$aws:eks/cluster:Cluster::" in urn), None)
-        return Found(joint.join([cluster, *(row["inputs"][key] for key in keys)])) if cluster else None
+        return ExistingResource(joint.join([cluster, *(row["inputs"][key] for key in keys)])) if cluster else None
 
     return find
 
 
-def _scaling_policy(known: Adoption, row: Row) -> Found | None:
+def _scaling_policy(known: AwsAdoption, row: Row) -> ExistingResource | None:
     group = known.owner(row, "autoscalingGroupName")
-    asked = {"AutoScalingGroupName": group}
-    policies = known.account.listed("autoscaling", "describe_policies", "ScalingPolicies", **asked) if group else ()
-    names = [each["PolicyName"] for each in policies]
-    return next((known.refreshed(row, name, name, autoscalingGroupName=str(group)) for name in names), None)
+    if not group:
+        return None
+    query = {"AutoScalingGroupName": group}
+    policies = known.account.listed("autoscaling", "describe_policies", "ScalingPolicies", **query)
+    names = [policy["PolicyName"] for policy in policies]
+    return next((known.refreshed(row, name, name, autoscalingGroupName=group) for name in names), None)
 
 
-BELONGING: dict[str, Callable[[Adoption, Row], Found | None]] = {
+UNTAGGED: dict[str, Callable[[AwsAdoption, Row], ExistingResource | None]] = {
     "aws:autoscaling/policy:Policy": _scaling_policy,
     "aws:cloudwatch/eventTarget:EventTarget": _target,
     "aws:ec2/route:Route": _route,

@@ -1,7 +1,7 @@
-"""What AWS sells, and for how much: asked of one region, as rows of the tables.
+"""Instance types, offerings and prices of one AWS region, as rows of the catalog's tables.
 
 Sources: EC2 User Guide, "Spot placement score" (at least three instance types, or the score is low whatever the
-capacity; ten different requests a day); Price List API, "Finding services and products" (answered in three regions).
+capacity; ten different requests a day); Price List API, "Finding services and products" (available in three regions).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ LINUX_ON_DEMAND = {  # one product a type: Linux without more, on shared machine
 }
 
 
-def ask(account: Account, tables: Catalog, say: Callable[[str], object]) -> Answers:
+def ask(account: Account, tables: Catalog, on_progress: Callable[[str], object]) -> Answers:
     """All that the tables hold of a region: types with NVIDIA GPUs, and the other types that they have already.
 
-    say: told what is being asked. Raises Failure.
+    on_progress: called with the name of each query. Raises CommandError.
     """
     now, known = datetime.now(UTC), {kind.name for kind in tables.types}
     with answers(account):
-        say("instance types")
+        on_progress("instance types")
         types, left_out = _types(account, known, tables.gpus, now)
         names = sorted(kind.name for kind in types)
-        say("offerings")
+        on_progress("offerings")
         offered = _offerings(account, set(names), now)
-        say("on-demand prices")
+        on_progress("on-demand prices")
         prices = tuple(price for price in _prices(account, now) if price.type in names)
-        say("placement scores")
+        on_progress("placement scores")
         scores = _scores(account, types)
-        say(f"spot prices of {SPOT_DAYS} days")
+        on_progress(f"spot prices of {SPOT_DAYS} days")
         spot = _spot(account, names, scores, now)
     return Answers(
         regions=(account.region,), types=types, offerings=offered, prices=prices, spot=spot, left_out=left_out
@@ -70,16 +70,16 @@ def _types(
 
 
 def _offerings(account: Account, names: set[str], now: datetime) -> tuple[Offering, ...]:
-    said = account.listed(
+    items = account.listed(
         "ec2", "describe_instance_type_offerings", "InstanceTypeOfferings", LocationType="availability-zone-id"
     )
-    ours = [each for each in said if each["InstanceType"] in names]
-    return tuple(ec2.offerings(ours, account.region, now.date()))
+    known_types = [offering for offering in items if offering["InstanceType"] in names]
+    return tuple(ec2.offerings(known_types, account.region, now.date()))
 
 
 def _prices(account: Account, now: datetime) -> Iterator[Price]:
-    wanted = {**LINUX_ON_DEMAND, "regionCode": account.region}
-    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    terms = {**LINUX_ON_DEMAND, "regionCode": account.region}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in terms.items()]
     products = account.listed(
         "pricing", "get_products", "PriceList", region=PRICE_LIST_REGION, ServiceCode="AmazonEC2", Filters=filters
     )
@@ -109,7 +109,7 @@ def _scores(account: Account, types: Sequence[InstanceType]) -> dict[tuple[str, 
         if kind.gpu is not None and "spot" in kind.usage_classes:
             by_gpu[kind.gpu].append(kind.name)
     requests = [names for names in by_gpu.values() if len(names) >= LEAST_TYPES][:MOST_REQUESTS]
-    asked: partial[list[Any]] = partial(
+    placement_scores: partial[list[Any]] = partial(
         account.listed,
         "ec2",
         "get_spot_placement_scores",
@@ -121,6 +121,6 @@ def _scores(account: Account, types: Sequence[InstanceType]) -> dict[tuple[str, 
     return {
         (name, score["AvailabilityZoneId"]): score["Score"]
         for names in requests
-        for score in asked(InstanceTypes=names)
+        for score in placement_scores(InstanceTypes=names)
         for name in names
     }

@@ -1,4 +1,4 @@
-"""The nodes of the moment at AWS: who is there, by which host key, and the way to those without a door."""
+"""The current nodes at AWS: their host keys, and the way to those without a public address."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ from ops.nodes import host_keys, ssh
 from ops.nodes.ssh import LOST, NodeState
 
 
-def discover(account: Account, plan: AwsPlan, told: Handover) -> Discovered:
-    """Nodes that run and whose host key is known can be reached; the others are told with what they wait for."""
-    found = instances(account, plan.tags)
-    lacking = tuple(_missing(plan, found))
-    if told.kubernetes:
-        return Discovered(told, (*discovery.members(plan.groups, found), *lacking))
-    running = [each for each in found if each.state == "running"]
-    keys = host_keys.learn(running, Path(told.access.known_hosts_file), partial(_console, account))
-    now = discovery.discovered(told, plan.groups, found, keys, partial(_session, plan, told))
-    return Discovered(now.told, (*now.others, *lacking))
+def discover(account: Account, plan: AwsPlan, handover: Handover) -> Discovered:
+    """Running machines whose host key is known are nodes; the others come with the reason why they are not."""
+    machines = instances(account, plan.tags)
+    missing_states = tuple(_missing(plan, machines))
+    if handover.kubernetes:
+        return Discovered(handover, (*discovery.members(plan.groups, machines), *missing_states))
+    running = [instance for instance in machines if instance.state == "running"]
+    keys = host_keys.learn(running, Path(handover.access.known_hosts_file), partial(_console, account))
+    now = discovery.discovered(handover, plan.groups, machines, keys, partial(_session, plan, handover))
+    return Discovered(now.handover, (*now.others, *missing_states))
 
 
 def _console(account: Account, instance: str) -> str:
     ec2 = account.client("ec2")
     try:
-        said = ec2.get_console_output(InstanceId=instance, Latest=True)
+        response = ec2.get_console_output(InstanceId=instance, Latest=True)
     except ClientError as error:
         if error.response["Error"]["Code"] != "UnsupportedOperation":
             raise
-        said = ec2.get_console_output(InstanceId=instance)  # older types have no latest output, only the posted
-    return said.get("Output", "")
+        response = ec2.get_console_output(InstanceId=instance)  # older types have no latest output, only the stored one
+    return response.get("Output", "")
 
 
-def _session(plan: AwsPlan, told: Handover, instance: Machine) -> str:
-    """Session Manager carries the connection; EC2 Instance Connect lets the stack's own key in for a minute.
+def _session(plan: AwsPlan, handover: Handover, instance: Machine) -> str:
+    """Session Manager carries the connection; EC2 Instance Connect admits the stack's own key for a minute.
 
     Sources: Systems Manager User Guide, "Allow and control permissions for SSH connections through Session Manager";
     EC2 User Guide, "Connect to a Linux instance using EC2 Instance Connect".
     """
-    at = ["--region", plan.region]
-    key = f"file://{told.access.key_file}.pub"
-    let_in = ["aws", "ec2-instance-connect", "send-ssh-public-key", *at, "--instance-id", instance.id]
-    let_in += ["--instance-os-user", told.access.user, "--ssh-public-key", key]
-    carry = ["aws", "ssm", "start-session", *at, "--target", instance.id]
-    carry += ["--document-name", "AWS-StartSSHSession", "--parameters", "portNumber=%p"]
-    both = f"{ssh.verbatim(shlex.join(let_in))} >/dev/null && exec {shlex.join(carry)}"
+    in_region = ["--region", plan.region]
+    key = f"file://{handover.access.key_file}.pub"
+    send_key = ["aws", "ec2-instance-connect", "send-ssh-public-key", *in_region, "--instance-id", instance.id]
+    send_key += ["--instance-os-user", handover.access.user, "--ssh-public-key", key]
+    start_session = ["aws", "ssm", "start-session", *in_region, "--target", instance.id]
+    start_session += ["--document-name", "AWS-StartSSHSession", "--parameters", "portNumber=%p"]
+    both = f"{ssh.verbatim(shlex.join(send_key))} >/dev/null && exec {shlex.join(start_session)}"
     return f"sh -c {shlex.quote(both)}"  # ssh puts an `exec` before it, after which no second command would come
 
 
-def _missing(plan: AwsPlan, found: Sequence[Instance]) -> Iterable[NodeState]:
-    for group, number in discovery.missing(plan.groups, found):
+def _missing(plan: AwsPlan, machines: Sequence[Instance]) -> Iterable[NodeState]:
+    for group, number in discovery.missing(plan.groups, machines):
         if capacity.refills_never(group):
-            again = f"`gpufleet up {plan.stack} --renew {group.name}` ends the others and asks for all anew"
-            reason = f"{number}: AWS starts none in the place of one that has ended; {again}"
+            remedy = f"`gpufleet up {plan.stack} --renew {group.name}` ends the others and requests all again"
+            reason = f"{number}: AWS does not replace one that has ended; {remedy}"
             yield NodeState(group.name, group.name, "", LOST, reason)
         else:
-            yield NodeState(group.name, group.name, "", "missing", f"{number}: AWS has given no more yet")
+            yield NodeState(group.name, group.name, "", "missing", f"{number}: AWS has not started the others yet")

@@ -1,7 +1,7 @@
-"""How Pulumi's types of AWS resources are found again in the account: by tag, or by what they belong to.
+"""How resources of Pulumi's AWS types are matched in the account: by tag, or by what they belong to.
 
 Sources: Service Authorization Reference (the form of each ARN); the "Import" section of each resource's page of the
-Terraform AWS provider (ids). A type that takes tags is found by its own; the others have an id that follows from the
+Terraform AWS provider (ids). A type that takes tags is matched by them; the others have an id that follows from the
 resource that they are a part of.
 """
 

@@ -1,8 +1,8 @@
-"""What carries a stack's tags in the account and still lives, whatever any state says.
+"""The existing resources of an account with a stack's tags, whether or not a state has them.
 
-The tagging API lists most services, but neither roles nor scaling groups nor budgets, and goes on listing for a while
-what is gone already (Resource Groups Tagging API Reference, GetResources, "Services that support the API"): those that
-it leaves out are asked for, and what it lists is asked whether it lives where its service keeps the dead.
+The tagging API lists most services, but neither roles nor scaling groups nor budgets, and still lists deleted resources
+for a while (Resource Groups Tagging API Reference, GetResources, "Services that support the API"): those that
+it omits are listed by their own APIs, and what it lists is checked where a service keeps deleted resources visible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Tags = Mapping[str, str]
 
 LIVING = ("pending", "running", "shutting-down", "stopping", "stopped")  # states of instances; `terminated` is the rest
 KEY_PAIR = "ec2/key-pair"
-MADE_UP = re.compile(r".+-[0-9a-f]{7}")  # Pulumi's names: the logical one and seven random digits
+GENERATED = re.compile(r".+-[0-9a-f]{7}")  # Pulumi's names: the logical one and seven random digits
 MEMBERSHIP = (  # the tags by which AWS marks what a fleet or group started; that of EKS has a scaling group of its own
     ("eks:cluster-name", "eks:nodegroup-name"),
     ("aws:ec2:fleet-id",),
@@ -29,8 +29,8 @@ MEMBERSHIP = (  # the tags by which AWS marks what a fleet or group started; tha
 
 
 @dataclass(frozen=True)
-class Thing:
-    """Something that carries the stack's tags. id: as Pulumi has it. name: its logical name, empty without one."""
+class TaggedResource:
+    """A resource with the stack's tags. id: as Pulumi has it. name: its logical name, empty without one."""
 
     arn: Arn
     tags: Tags
@@ -59,7 +59,7 @@ class Thing:
 class Instance:
     """An EC2 instance that is not terminated. made_by: the engine's id of its fleet or group, empty without one.
 
-    hostname: what it calls itself. attached: ids of its volumes and interfaces, which end with it.
+    hostname: its own name. attached: ids of its volumes and interfaces, which end with it.
     """
 
     id: str
@@ -77,88 +77,91 @@ class Instance:
         return next((maker for maker in makers if maker.strip(":")), "")
 
 
-def things(account: Account, tags: Tags) -> list[Thing]:
-    """All that lives and carries all of these tags, each once."""
-    found = {thing.arn.text: thing for thing in (*_listed(account, tags), *_unlisted(account, tags))}
-    dead = _dead(account, list(found.values()), {each.id for each in instances(account, tags)})
-    return [thing for arn, thing in sorted(found.items()) if arn not in dead]
+def resources(account: Account, tags: Tags) -> list[TaggedResource]:
+    """All existing resources with all of these tags, without repetitions."""
+    by_arn = {resource.arn.text: resource for resource in (*_listed(account, tags), *_unlisted(account, tags))}
+    dead = _dead(account, list(by_arn.values()), {instance.id for instance in instances(account, tags)})
+    return [resource for arn, resource in sorted(by_arn.items()) if arn not in dead]
 
 
 def instances(account: Account, tags: Tags) -> list[Instance]:
     """The stack's instances that are not terminated, in the order of their addresses."""
     filters = [*_filters(tags), {"Name": "instance-state-name", "Values": list(LIVING)}]
     reservations = account.listed("ec2", "describe_instances", "Reservations", Filters=filters)
-    found = [_instance(each) for reservation in reservations for each in reservation["Instances"]]
-    return sorted(found, key=lambda each: ([int(part) for part in each.private_address.split(".") if part], each.id))
+    described = [_instance(instance) for reservation in reservations for instance in reservation["Instances"]]
+    return sorted(
+        described,
+        key=lambda instance: ([int(part) for part in instance.private_address.split(".") if part], instance.id),
+    )
 
 
-def _instance(told: Mapping) -> Instance:
-    disks = [each["Ebs"]["VolumeId"] for each in told.get("BlockDeviceMappings", ()) if "Ebs" in each]
-    cards = [each["NetworkInterfaceId"] for each in told.get("NetworkInterfaces", ())]
+def _instance(description: Mapping) -> Instance:
+    disks = [device["Ebs"]["VolumeId"] for device in description.get("BlockDeviceMappings", ()) if "Ebs" in device]
+    cards = [interface["NetworkInterfaceId"] for interface in description.get("NetworkInterfaces", ())]
     return Instance(
-        id=told["InstanceId"],
-        state=told["State"]["Name"],
-        tags=_tags(told.get("Tags", ())),
-        hostname=told.get("PrivateDnsName", "").partition(".")[0],
-        private_address=told.get("PrivateIpAddress", ""),
-        public_address=told.get("PublicIpAddress", ""),
-        spot=told.get("InstanceLifecycle") == "spot",
+        id=description["InstanceId"],
+        state=description["State"]["Name"],
+        tags=_tags(description.get("Tags", ())),
+        hostname=description.get("PrivateDnsName", "").partition(".")[0],
+        private_address=description.get("PrivateIpAddress", ""),
+        public_address=description.get("PublicIpAddress", ""),
+        spot=description.get("InstanceLifecycle") == "spot",
         attached=frozenset([*disks, *cards]),
     )
 
 
-def _listed(account: Account, tags: Tags) -> Iterator[Thing]:
-    wanted = [{"Key": key, "Values": [value]} for key, value in tags.items()]
+def _listed(account: Account, tags: Tags) -> Iterator[TaggedResource]:
+    filters = [{"Key": key, "Values": [value]} for key, value in tags.items()]
     for region in dict.fromkeys((account.region, GLOBAL_REGION)):  # instance profiles have no region
-        for each in account.listed(
-            "resourcegroupstaggingapi", "get_resources", "ResourceTagMappingList", region=region, TagFilters=wanted
+        for mapping in account.listed(
+            "resourcegroupstaggingapi", "get_resources", "ResourceTagMappingList", region=region, TagFilters=filters
         ):
-            arn = Arn.parse(each["ResourceARN"])
+            arn = Arn.parse(mapping["ResourceARN"])
             if arn.kind != KEY_PAIR and (region == account.region or not arn.region):
-                yield Thing(arn, _tags(each["Tags"]))
+                yield TaggedResource(arn, _tags(mapping["Tags"]))
 
 
-def _unlisted(account: Account, tags: Tags) -> Iterator[Thing]:
-    """Key pairs are among them: the tagging API knows them by an id of which neither people nor the engine know."""
+def _unlisted(account: Account, tags: Tags) -> Iterator[TaggedResource]:
+    """Key pairs are among them: the tagging API has another id for them than the engine."""
     owner = account.client("sts").get_caller_identity()["Account"]
     for pair in account.client("ec2").describe_key_pairs(Filters=_filters(tags))["KeyPairs"]:
         arn = f"arn:aws:ec2:{account.region}:{owner}:key-pair/{pair['KeyName']}"
-        yield Thing(Arn.parse(arn), _tags(pair["Tags"]))
+        yield TaggedResource(Arn.parse(arn), _tags(pair["Tags"]))
     for group in account.listed(
         "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", Filters=_filters(tags)
     ):
-        yield Thing(Arn.parse(group["AutoScalingGroupARN"]), _tags(group["Tags"]))
-    yield from (thing for thing in _by_name(account, owner) if tags.items() <= thing.tags.items())
+        yield TaggedResource(Arn.parse(group["AutoScalingGroupARN"]), _tags(group["Tags"]))
+    yield from (resource for resource in _by_name(account, owner) if tags.items() <= resource.tags.items())
 
 
-def _by_name(account: Account, owner: str) -> Iterator[Thing]:
-    """Roles and budgets can only be asked one by one; a name of another form is none that the engine made up."""
+def _by_name(account: Account, owner: str) -> Iterator[TaggedResource]:
+    """The tags of roles and budgets can only be read one by one; names that Pulumi did not generate are skipped."""
     iam, budgets = account.client("iam", GLOBAL_REGION), account.client("budgets", GLOBAL_REGION)
     for role in account.listed("iam", "list_roles", "Roles", region=GLOBAL_REGION):
-        if MADE_UP.fullmatch(role["RoleName"]):
-            yield Thing(Arn.parse(role["Arn"]), _tags(iam.list_role_tags(RoleName=role["RoleName"])["Tags"]))
+        if GENERATED.fullmatch(role["RoleName"]):
+            yield TaggedResource(Arn.parse(role["Arn"]), _tags(iam.list_role_tags(RoleName=role["RoleName"])["Tags"]))
     for budget in account.listed("budgets", "describe_budgets", "Budgets", region=GLOBAL_REGION, AccountId=owner):
-        if MADE_UP.fullmatch(budget["BudgetName"]):
+        if GENERATED.fullmatch(budget["BudgetName"]):
             arn = f"arn:aws:budgets::{owner}:budget/{budget['BudgetName']}"
             own = _tags(budgets.list_tags_for_resource(ResourceARN=arn)["ResourceTags"])
-            yield Thing(Arn.parse(arn), own)
+            yield TaggedResource(Arn.parse(arn), own)
 
 
-def _dead(account: Account, found: Sequence[Thing], living: set[str]) -> set[str]:
-    """ARNs of what is listed and gone."""
+def _dead(account: Account, tagged: Sequence[TaggedResource], instance_ids: set[str]) -> set[str]:
+    """ARNs of listed resources that are deleted."""
 
     def ids(kind: str) -> dict[str, str]:
-        return {thing.id: thing.arn.text for thing in found if thing.kind == kind}
+        return {resource.id: resource.arn.text for resource in tagged if resource.kind == kind}
 
-    dead = {arn for known, arn in ids("ec2/instance").items() if known not in living}
+    dead = {arn for id_, arn in ids("ec2/instance").items() if id_ not in instance_ids}
     ec2, kms = account.client("ec2"), account.client("kms")
     if gateways := ids("ec2/natgateway"):
         by_id = [{"Name": "nat-gateway-id", "Values": list(gateways)}]
-        told = ec2.describe_nat_gateways(Filter=by_id)["NatGateways"]
-        dead |= {gateways[each["NatGatewayId"]] for each in told if each["State"] == "deleted"}
+        items = ec2.describe_nat_gateways(Filter=by_id)["NatGateways"]
+        dead |= {gateways[item["NatGatewayId"]] for item in items if item["State"] == "deleted"}
     if fleets := ids("ec2/fleet"):
-        told = ec2.describe_fleets(FleetIds=list(fleets))["Fleets"]
-        dead |= {fleets[each["FleetId"]] for each in told if each["FleetState"].startswith("deleted")}
+        items = ec2.describe_fleets(FleetIds=list(fleets))["Fleets"]
+        dead |= {fleets[item["FleetId"]] for item in items if item["FleetState"].startswith("deleted")}
     states = {arn: kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] for key, arn in ids("kms/key").items()}
     return dead | {arn for arn, state in states.items() if state == "PendingDeletion"}
 
@@ -167,5 +170,5 @@ def _filters(tags: Tags) -> list[dict]:
     return [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
 
 
-def _tags(told: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {each["Key"]: each["Value"] for each in told}
+def _tags(items: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {item["Key"]: item["Value"] for item in items}

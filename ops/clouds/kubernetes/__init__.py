@@ -1,1 +1,1 @@
-"""Commands on tenants of Kubernetes clusters."""
+"""Tenants of Kubernetes clusters."""

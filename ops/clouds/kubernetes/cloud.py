@@ -1,4 +1,4 @@
-"""Tenants of Kubernetes clusters: what the day-by-day commands ask of them."""
+"""Tenants of Kubernetes clusters."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ops.clouds import base
 from ops.clouds.base import Discovered
 from ops.engine import state_repair
 from ops.engine.state_repair import State
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes.ssh import NodeState
 
 ANSWER_SECONDS = 10.0
 
 
 class Cloud(base.Cloud):
-    """A cluster that is somebody's: nothing of it is waited for, and its bill is not ours."""
+    """A tenant of a cluster with its own owner, who also pays for it."""
 
     plan: KubernetesPlan
 
-    def checked(self) -> tuple[Finding, ...]:
-        """Whether the charts are another tenant's: amid an `up` Helm says that a name is in use, not by whom."""
+    def findings(self) -> tuple[Finding, ...]:
+        """Whether another tenant installed the charts: during `up`, Helm reports that a name is in use, not by whom."""
         tenant = self.plan.tenant
         if not tenant.charts:
             return ()
@@ -40,78 +40,80 @@ class Cloud(base.Cloud):
         try:
             spaces: list[Any] = api.list_namespace(label_selector=CHARTS_LABEL, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
+            raise CommandError(f"{self.plan.access.context}: {server_message(error)}") from None
         owner = next((name for space in spaces if (name := space.metadata.name) != tenant.namespace), None)
         if owner is None:
             return ()
-        said = f"tenant {owner} has put the charts into this cluster: `install: false` uses those"
-        return (Finding(level="error", rule="charts-have-one-owner", path="cluster.components.install", message=said),)
+        message = f"tenant {owner} has installed the charts in this cluster: use those with `install: false`"
+        return (
+            Finding(level="error", rule="charts-have-one-owner", path="cluster.components.install", message=message),
+        )
 
-    def discovered(self, told: Handover) -> Discovered:
-        """The cluster's nodes that have the groups' labels; nobody logs in there, so none is told to be reached."""
+    def discovered(self, handover: Handover) -> Discovered:
+        """The cluster's nodes with the groups' labels; none is in the handover, since there is no SSH login."""
         api = client.CoreV1Api(connected(self.plan))
-        return Discovered(told, tuple(state for group in self.plan.groups for state in _states(api, group)))
+        return Discovered(handover, tuple(state for group in self.plan.groups for state in _states(api, group)))
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: the nodes are the cluster's own, and its owner's to renew", code=2)
+        raise CommandError(f"--renew {group}: the nodes belong to the cluster, whose owner renews them", code=2)
 
-    def strays(self, state: State) -> list[str]:
-        """The tenant's namespace, when the state does not know it; one that is on its way out is none.
+    def orphans(self, state: State) -> list[str]:
+        """The tenant's namespace, when it is not in the state and not terminating.
 
-        It is told and left alone: a tenant of that name may be somebody else's, whose state lies elsewhere.
+        It is listed and never deleted: a tenant of that name may belong to another user with another state.
         """
         space = self.plan.tenant.namespace
-        if space in state_repair.everything(state):
+        if space in state_repair.known_names(state):
             return []
-        api, mine = client.CoreV1Api(connected(self.plan)), f"{TENANT_LABEL}={space}"
+        api, selector = client.CoreV1Api(connected(self.plan)), f"{TENANT_LABEL}={space}"
         try:
-            found: list[Any] = api.list_namespace(label_selector=mine, _request_timeout=ANSWER_SECONDS).items
+            namespaces: list[Any] = api.list_namespace(label_selector=selector, _request_timeout=ANSWER_SECONDS).items
         except (ApiException, HTTPError) as error:
-            raise Failure(f"{self.plan.access.context}: {words_of(error)}") from None
-        remedy = f"`{kubectl(self.plan)} delete namespace {space}` takes it away with all that is in it"
-        return [f"namespace {space}: {remedy}" for each in found if not each.metadata.deletion_timestamp]
+            raise CommandError(f"{self.plan.access.context}: {server_message(error)}") from None
+        remedy = f"`{kubectl(self.plan)} delete namespace {space}` deletes it with everything in it"
+        return [f"namespace {space}: {remedy}" for namespace in namespaces if not namespace.metadata.deletion_timestamp]
 
 
 def connected(plan: KubernetesPlan) -> client.ApiClient:
-    """Raises Failure for a kubeconfig or context that is not there."""
+    """Raises CommandError for a kubeconfig or context that is not there."""
     access = plan.access
     try:
         return config.new_client_from_config(str(Path(access.kubeconfig).expanduser()), access.context)
     except (config.ConfigException, OSError) as error:
-        raise Failure(f"{access.kubeconfig}: {error}") from None
+        raise CommandError(f"{access.kubeconfig}: {error}") from None
 
 
 def kubectl(plan: KubernetesPlan) -> str:
-    """How a command begins that a person types for this cluster."""
+    """The beginning of a kubectl command for this cluster."""
     return f"kubectl --kubeconfig {plan.access.kubeconfig} --context {shlex.quote(plan.access.context)}"
 
 
 def _states(api: client.CoreV1Api, group: PodGroupPlan) -> Iterator[NodeState]:
-    """A group's nodes as the cluster sees them, then what is amiss with the group; a tenant may not ask everywhere."""
-    known = ",".join(f"{key}={value}" for key, value in group.labels.items())
+    """A group's nodes as the cluster reports them, then how many are missing. Not every tenant may list nodes."""
+    selector = ",".join(f"{key}={value}" for key, value in group.labels.items())
     try:
-        found: list[Any] = api.list_node(label_selector=known, _request_timeout=ANSWER_SECONDS).items
+        nodes: list[Any] = api.list_node(label_selector=selector, _request_timeout=ANSWER_SECONDS).items
     except ApiException as error:
-        yield NodeState(group.name, group.name, "", "unknown", words_of(error))
+        yield NodeState(group.name, group.name, "", "unknown", server_message(error))
         return
     except HTTPError as error:
-        yield NodeState(group.name, group.name, "", "unreachable", words_of(error))
+        yield NodeState(group.name, group.name, "", "unreachable", server_message(error))
         return
-    for node in found:
-        address = next((each.address for each in node.status.addresses or () if each.type == "InternalIP"), "")
-        ready = next((each for each in node.status.conditions or () if each.type == "Ready"), None)
+    for node in nodes:
+        address = next((item.address for item in node.status.addresses or () if item.type == "InternalIP"), "")
+        ready = next((condition for condition in node.status.conditions or () if condition.type == "Ready"), None)
         if ready is None or ready.status != "True":
-            reason = (ready and ready.message) or "it has told nothing yet"
+            reason = (ready and ready.message) or "it has not reported yet"
         else:
-            reason = "it takes no new pods" if node.spec.unschedulable else ""
+            reason = "it is cordoned" if node.spec.unschedulable else ""
         yield NodeState(node.metadata.name, group.name, address, "not ready" if reason else "ready", reason)
-    if len(found) < group.count:
-        few = f"{len(found)} of {group.count} nodes have {known}"
-        yield NodeState(group.name, group.name, "", "missing", few)
+    if len(nodes) < group.count:
+        shortage = f"{len(nodes)} of {group.count} nodes have {selector}"
+        yield NodeState(group.name, group.name, "", "missing", shortage)
 
 
-def words_of(error: ApiException | HTTPError) -> str:
-    """The server's own words, in one line; of a connection that failed, what failed."""
+def server_message(error: ApiException | HTTPError) -> str:
+    """The API server's own message in one line; of a failed connection, what failed."""
     if not isinstance(error, ApiException):
         return " ".join(str(error).split())
     try:

@@ -1,1 +1,1 @@
-"""Commands on nodes of this computer."""
+"""Nodes on this computer."""

@@ -1,17 +1,17 @@
-"""The nodes on this computer: the provider finds what it made by itself, so nothing has to be recovered."""
+"""The nodes on this computer: their provider finds existing ones by itself, so nothing has to be recovered."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from infra.clouds.local import sweep
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.plan.model import Plan
 from ops.clouds import base
 from ops.console.phases import Phase
 from ops.engine import state_repair
 from ops.engine.state_repair import State
-from ops.errors import Failure
+from ops.errors import CommandError
 
 
 class Cloud(base.Cloud):
@@ -20,17 +20,17 @@ class Cloud(base.Cloud):
     plan: Plan
 
     def renewable(self, group: str) -> None:
-        raise Failure(f"--renew {group}: `up` makes lost nodes of this computer again by itself", code=2)
+        raise CommandError(f"--renew {group}: `up` recreates lost nodes of this computer by itself", code=2)
 
-    def strays(self, state: State) -> list[str]:
-        """What the stack's site holds while the engine knows nothing of it."""
+    def orphans(self, state: State) -> list[str]:
+        """What exists of the stack's site while the engine's state is empty."""
         return [] if any(state_repair.ids(state).values()) else sweep.left_behind(self._site)
 
     def clear(self, state: State, phase: Phase) -> list[str]:
         try:
-            return sweep.remove(self._site) if self.strays(state) else []
+            return sweep.remove(self._site) if self.orphans(state) else []
         except (LocalError, OSError) as error:
-            raise Failure(str(error)) from None
+            raise CommandError(str(error)) from None
 
     @property
     def _site(self) -> Path:

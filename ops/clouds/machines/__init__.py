@@ -1,1 +1,1 @@
-"""Commands on hosts that are there already."""
+"""Existing hosts."""

@@ -12,7 +12,7 @@ from infra.graph import render
 from infra.handover import Copied, Handover
 from infra.spec import SpecError, load
 from ops.commands import copy
-from ops.errors import Failure
+from ops.errors import CommandError
 
 COPY = "{stack: a100-prod, storage: data, prefix: runs/gpt, to: models, gib_per_month: 500}"
 MODELS = "[{name: models, kind: bucket, mount: /models}]"
@@ -62,7 +62,7 @@ def test_rclone_is_told_both_ends_and_no_key_stands_in_a_command() -> None:
     cluster = told()
     (one,) = cluster.copies
 
-    source, target = copy.places(cluster, one)
+    source, target = copy.endpoints(cluster, one)
     environment = copy.environment(cluster, one, {**ALIBABA, "AWS_PROFILE": "train"})
 
     assert source == "from:data-0a1b2c3/runs/gpt"
@@ -87,14 +87,14 @@ def test_what_the_caller_has_set_of_rclone_wins_and_aws_authorities_get_rclones_
 def test_nothing_is_copied_before_the_other_stack_is_up() -> None:
     cluster = told(bucket="")
 
-    with pytest.raises(Failure, match="a100-prod has told of no such bucket yet: `gpufleet up a100-prod`"):
-        copy.places(cluster, cluster.copies[0])
+    with pytest.raises(CommandError, match="a100-prod does not export that bucket yet; run `gpufleet up a100-prod`"):
+        copy.endpoints(cluster, cluster.copies[0])
 
 
 def test_without_keys_of_alibaba_cloud_one_line_says_which() -> None:
     cluster = told()
 
-    with pytest.raises(Failure, match="set ALIBABA_CLOUD_ACCESS_KEY_ID"):
+    with pytest.raises(CommandError, match="set ALIBABA_CLOUD_ACCESS_KEY_ID"):
         copy.environment(cluster, cluster.copies[0], {})
 
 

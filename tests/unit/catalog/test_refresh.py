@@ -20,7 +20,7 @@ from infra.clouds.aws.catalog.merge import Answers, merge, together
 from ops.commands import catalog_refresh
 from ops.console.phases import Phases
 from ops.console.terminal import Screen
-from ops.errors import Failure
+from ops.errors import CommandError
 
 TABLES = load()
 SHIPPED = Path(catalog_refresh.TABLES)
@@ -180,7 +180,7 @@ def test_without_credentials_one_line_says_so(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "none"))
 
-    with pytest.raises(Failure) as failure:
+    with pytest.raises(CommandError) as failure:
         catalog_refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
 
     assert str(failure.value).count("\n") == 0

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from infra import catalog as tables
-from ops.commands import catalog, select
-from ops.errors import Failure
+from ops.commands import catalog_show as catalog
+from ops.commands import select
+from ops.errors import CommandError
 
 A100_ELSEWHERE = [kind.name for kind in tables.load().types if kind.cloud != "aws" and "A100" in (kind.gpu or "")]
 GOLDEN = Path(__file__).parent / "golden"
@@ -62,7 +63,7 @@ def test_a_family_is_named_once_where_all_its_sizes_share_the_reason() -> None:
 
 
 def test_a_region_without_prices_is_a_usage_error_with_one_line() -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(CommandError) as refused:
         select.select(gpus=8, region="mars-1")
 
     assert refused.value.code == 2
@@ -70,7 +71,7 @@ def test_a_region_without_prices_is_a_usage_error_with_one_line() -> None:
 
 
 def test_an_ask_without_sense_is_a_usage_error() -> None:
-    with pytest.raises(Failure, match="gpus: 0 is too few") as refused:
+    with pytest.raises(CommandError, match="gpus: 0 is too few") as refused:
         select.select(gpus=0, region="us-east-1")
 
     assert refused.value.code == 2
@@ -113,14 +114,14 @@ def test_an_unknown_figure_is_shown_as_unknown() -> None:
 
 
 def test_a_misspelt_name_is_a_usage_error_with_a_hint() -> None:
-    with pytest.raises(Failure, match=r"unknown name 'p4d\.24xlage'; did you mean 'p4d\.24xlarge'\?") as refused:
+    with pytest.raises(CommandError, match=r"unknown name 'p4d\.24xlage'; did you mean 'p4d\.24xlarge'\?") as refused:
         catalog.show("p4d.24xlage")
 
     assert refused.value.code == 2
 
 
 def test_a_name_like_no_other_is_told_where_all_are_listed() -> None:
-    with pytest.raises(Failure, match=r"^unknown name 'nope' \(`gpufleet catalog show` lists all\)$"):
+    with pytest.raises(CommandError, match=r"^unknown name 'nope' \(`gpufleet catalog show` lists all\)$"):
         catalog.show("nope")
 
 

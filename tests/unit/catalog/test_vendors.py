@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ops.commands import vendors
-from ops.errors import Failure
+from ops.errors import CommandError
 
 RATE = "CNY=7.10@2026-11-20"
 
@@ -51,7 +51,7 @@ def test_weights_change_the_order_of_nothing_but_the_sum() -> None:
     "weights", ["speed=3", "cost=much", "cost=-1", "compute=0,cost=0,supply=0,operation=0,openness=0"]
 )
 def test_weights_without_sense_are_a_usage_error(weights: str) -> None:
-    with pytest.raises(Failure, match="weights:") as refused:
+    with pytest.raises(CommandError, match="weights:") as refused:
         vendors.compare(RATE, weights)
 
     assert refused.value.code == 2

@@ -15,7 +15,7 @@ from infra import spec
 from infra.clouds.bundle import kept
 from ops.__main__ import app
 from ops.commands import plan as command
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 SECRET = "ghp_0123456789secret"
@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def refused(project: Project, stack: str = "x") -> str:
-    with pytest.raises(Failure) as failure:
+    with pytest.raises(CommandError) as failure:
         command.plan(project, stack)
     assert failure.value.code == 2
     return str(failure.value)
@@ -179,7 +179,7 @@ def test_a_file_named_as_the_commit_is_not_taken_for_a_saved_plan(
     forged = json.dumps(command.plan(project, "x").document)
     (project.root / "main").write_text(forged)
 
-    with pytest.raises(Failure, match="is a commit and a file"):
+    with pytest.raises(CommandError, match="is a commit and a file"):
         command.plan(project, "x", "main")
     assert command.plan(project, "x", "./main").document["difference"]["resources"] == []
 
@@ -203,7 +203,7 @@ def test_a_repository_among_the_files_of_a_project_is_not_the_project_s(tmp_path
     for part in (tmp_path / "bare").iterdir():
         part.rename(project.root / part.name)
 
-    with pytest.raises(Failure):
+    with pytest.raises(CommandError):
         command.plan(project, "x", "theirs")
 
     assert not (tmp_path / "ran").exists()
@@ -241,7 +241,7 @@ def test_a_commit_whose_links_lead_outside_is_one_line(project: Project, target:
     git(project.root, "init", "-q")
     commit(project.root)
 
-    with pytest.raises(Failure, match=r"^--against HEAD: the commit cannot be laid out: .*link") as failure:
+    with pytest.raises(CommandError, match=r"^--against HEAD: the commit cannot be laid out: .*link") as failure:
         command.plan(project, "x", "HEAD")
 
     assert failure.value.code == 2

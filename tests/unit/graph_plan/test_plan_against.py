@@ -9,7 +9,7 @@ import pytest
 from graph_projects import LOCAL, commit, committed, write
 
 from ops.commands import plan as command
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 
@@ -64,9 +64,9 @@ def test_a_saved_plan_serves_as_well(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("no json", "is no plan"),
-        ("[]", "is no plan"),
-        ('{"stack": "x", "resources": [{}], "findings": [], "cost": {}}', "is no plan"),
+        ("no json", "is not a plan"),
+        ("[]", "is not a plan"),
+        ('{"stack": "x", "resources": [{}], "findings": [], "cost": {}}', "is not a plan"),
         (
             '{"stack": "y", "resources": [], "findings": [], "cost": {"hourly": 0, "hourly_max": 0, "items": []}}',
             "of stack y",
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_plan_of_the_stack_is_one_line(
 ) -> None:
     (tmp_path / "p.json").write_text(content)
 
-    with pytest.raises(Failure, match=message) as failure:
+    with pytest.raises(CommandError, match=message) as failure:
         against(project, tmp_path / "p.json")
 
     assert failure.value.code == 2
@@ -87,7 +87,7 @@ def test_a_file_that_is_no_plan_of_the_stack_is_one_line(
 
 @pytest.mark.parametrize("ref", ["nothing-like-it", "--output=/tmp/x", "HEAD~99"])
 def test_what_is_neither_a_file_nor_a_commit_is_one_line(project: Project, ref: str) -> None:
-    with pytest.raises(Failure, match="neither a file nor a commit"):
+    with pytest.raises(CommandError, match="neither a file nor a commit"):
         against(project, ref)
 
 
@@ -104,7 +104,7 @@ def test_a_commit_that_cannot_be_planned_is_one_line(project: Project) -> None:
     write(project.root, LOCAL.replace("count: 2", "count: none"))
     broken = commit(project.root)
 
-    with pytest.raises(Failure, match="cannot be planned as of that commit") as failure:
+    with pytest.raises(CommandError, match="cannot be planned as of that commit") as failure:
         against(project, broken)
     commit(project.root)
 

@@ -116,5 +116,5 @@ def test_the_command_draws_and_tells_in_one_go(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(command.Failure, match="No such file or directory"):
-        command.picture(planned("local"), tmp_path / "nowhere" / "plan.svg")
+    with pytest.raises(command.CommandError, match="No such file or directory"):
+        command.draw(planned("local"), tmp_path / "nowhere" / "plan.svg")

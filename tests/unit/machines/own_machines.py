@@ -46,6 +46,6 @@ class Project:
         assert isinstance(plan, MachinesPlan)
         return plan
 
-    def found(self, cluster: dict[str, Any]) -> list[tuple[str, str, str]]:
+    def findings(self, cluster: dict[str, Any]) -> list[tuple[str, str, str]]:
         """(level, rule, path) of every finding."""
-        return [(each.level, each.rule, each.path) for each in self.plan(cluster).findings]
+        return [(finding.level, finding.rule, finding.path) for finding in self.plan(cluster).findings]

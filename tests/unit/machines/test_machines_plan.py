@@ -6,7 +6,7 @@ from pathlib import Path
 
 from own_machines import TRAINER, Project, shipped
 
-from infra.clouds.machines.resources import told
+from infra.clouds.machines.resources import cluster_handover
 from infra.graph import plan_document
 from infra.handover import Handover
 
@@ -52,7 +52,7 @@ def test_roce_tells_nccl_its_gid_and_traffic_class(machines: Project) -> None:
 
 
 def test_the_handover_tells_hosts_as_they_are_and_their_ports(machines: Project) -> None:
-    handover = told(machines.plan(shipped()), ROOT)
+    handover = cluster_handover(machines.plan(shipped()), ROOT)
 
     assert [(node.name, node.address, node.prefix) for node in handover.nodes][:2] == [
         ("login", "10.60.0.10", "/"),
@@ -71,7 +71,7 @@ def test_without_a_head_the_controlling_computer_runs_the_store(machines: Projec
     del cluster["nodes"][0]
     cluster["access"]["control"] = "10.60.0.5"
 
-    handover = told(machines.plan(cluster), ROOT)
+    handover = cluster_handover(machines.plan(cluster), ROOT)
 
     assert (handover.store.host, handover.store.address) == ("control", "10.60.0.5")
 
@@ -83,8 +83,8 @@ def test_the_handover_tells_the_hosts_whom_their_packet_filters_let_log_in(machi
     plan = machines.plan(cluster)
 
     assert plan.errors == ()
-    assert told(plan, ROOT).access.ssh_from == ("10.60.0.0/24", "192.0.2.0/24")
-    assert told(machines.plan(shipped()), ROOT).access.ssh_from == ()
+    assert cluster_handover(plan, ROOT).access.ssh_from == ("10.60.0.0/24", "192.0.2.0/24")
+    assert cluster_handover(machines.plan(shipped()), ROOT).access.ssh_from == ()
 
 
 def test_the_handover_tells_the_hosts_what_to_make_of_their_disks(machines: Project) -> None:
@@ -95,11 +95,11 @@ def test_the_handover_tells_the_hosts_what_to_make_of_their_disks(machines: Proj
     ]
 
     plan = machines.plan(cluster)
-    scratch, kept = told(plan, ROOT).groups[TRAINER].disks
+    scratch, disks = cluster_handover(plan, ROOT).groups[TRAINER].disks
 
     assert plan.errors == ()
     assert (scratch.count, scratch.raid_level, scratch.chunk_kib, scratch.encrypted) == (2, 0, 512, False)
-    assert (kept.count, kept.raid_level, kept.devices, kept.encrypted) == (
+    assert (disks.count, disks.raid_level, disks.devices, disks.encrypted) == (
         1,
         None,
         ("/dev/disk/by-id/nvme-eui.0025",),
@@ -117,8 +117,8 @@ def test_nothing_but_a_name_is_declared(machines: Project) -> None:
 
 
 def test_a_given_interpreter_is_shared_and_another_is_made(machines: Project) -> None:
-    made = told(machines.plan(shipped()), ROOT).environment
-    given = told(machines.plan({**shipped(), "python": "/shared/venv/bin/python"}), ROOT).environment
+    environment = cluster_handover(machines.plan(shipped()), ROOT).environment
+    given = cluster_handover(machines.plan({**shipped(), "python": "/shared/venv/bin/python"}), ROOT).environment
 
-    assert (made.python, made.shared) == ("/opt/gpufleet/venv/bin/python", False)
+    assert (environment.python, environment.shared) == ("/opt/gpufleet/venv/bin/python", False)
     assert (given.python, given.shared) == ("/shared/venv/bin/python", True)

@@ -109,7 +109,7 @@ CASES: dict[str, tuple[Change, str, str]] = {
 
 
 def test_the_shipped_stack_has_no_findings(machines: Project) -> None:
-    assert machines.found(shipped()) == []
+    assert machines.findings(shipped()) == []
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -118,7 +118,7 @@ def test_a_stack_that_cannot_work_is_told_by_its_rule(machines: Project, case: s
     cluster = shipped()
     change(cluster)
 
-    assert (rule, path) in {(name, place) for _, name, place in machines.found(cluster)}
+    assert (rule, path) in {(name, place) for _, name, place in machines.findings(cluster)}
 
 
 def test_every_rule_of_own_machines_has_a_case() -> None:

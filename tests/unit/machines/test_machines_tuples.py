@@ -30,7 +30,9 @@ def test_a_wrong_tuple_is_refused_with_its_distribution_and_reason(
     wrong = replace(row, distributions=(distribution,), **changes)
     monkeypatch.setattr(drivers, "load", lambda: replace(lock, tuples=(wrong,)))
 
-    found = [each for each in machines.plan(cluster).errors if reason in each.message]
+    findings = [finding for finding in machines.plan(cluster).errors if reason in finding.message]
 
-    assert [(each.rule, each.path) for each in found] == [("own-gpus-have-locked-drivers", "cluster.nodes[1].gpu")]
-    assert found[0].message.startswith(f"{distribution}: ")
+    assert [(finding.rule, finding.path) for finding in findings] == [
+        ("own-gpus-have-locked-drivers", "cluster.nodes[1].gpu")
+    ]
+    assert findings[0].message.startswith(f"{distribution}: ")

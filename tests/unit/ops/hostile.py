@@ -27,7 +27,7 @@ def changed(document: object, value: object) -> Iterator[object]:
     yield value
     if isinstance(document, dict):
         for key, held in document.items():
-            yield {other: each for other, each in document.items() if other != key}
+            yield {other: item for other, item in document.items() if other != key}
             yield from ({**document, key: inner} for inner in changed(held, value))
     elif isinstance(document, list):
         for i, held in enumerate(document):
@@ -36,6 +36,6 @@ def changed(document: object, value: object) -> Iterator[object]:
 
 def in_place_of(document: object) -> list[bytes]:
     """Every one of them, once."""
-    made = (json.dumps(each).encode() for value in VALUES for each in changed(document, value))
+    documents = (json.dumps(variant).encode() for value in VALUES for variant in changed(document, value))
     whole = json.dumps(document).encode()
-    return list(dict.fromkeys([*TEXTS, whole[:-1], whole + b"x", json.dumps(document).encode("utf-16"), *made]))
+    return list(dict.fromkeys([*TEXTS, whole[:-1], whole + b"x", json.dumps(document).encode("utf-16"), *documents]))

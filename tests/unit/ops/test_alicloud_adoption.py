@@ -9,7 +9,7 @@ import pytest
 from rendered import REPOSITORY, planned, render  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from infra import evaluate, spec
-from ops.clouds.alicloud.adoption import ASKED
+from ops.clouds.alicloud.adoption import QUERIES
 from ops.clouds.alicloud.resource_ids import FOLLOWING, TAGGED
 from ops.engine.state_repair import PROVIDERS, refreshed
 
@@ -42,7 +42,7 @@ def test_every_type_of_a_cluster_is_found_by_its_tag_its_name_or_its_owner(stack
     types = {node.type for node in render(decided, tmp_path).nodes.values() if node.custom}
 
     own = {type_ for type_ in types if type_.startswith((PROVIDERS, "kubernetes:", "pulumi:pulumi:"))} | {POOL}
-    assert types - own - TAGGED.keys() - FOLLOWING.keys() - ASKED.keys() == set()
+    assert types - own - TAGGED.keys() - FOLLOWING.keys() - QUERIES.keys() == set()
 
 
 def test_how_a_cluster_is_to_be_deleted_is_known_of_one_that_was_found_again() -> None:

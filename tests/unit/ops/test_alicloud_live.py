@@ -33,7 +33,7 @@ class Asked(Account):
 
     agent: bool = False
 
-    def call(self, product: str, action: str, **asked: Any) -> Mapping[str, Any]:
+    def call(self, product: str, action: str, **query: Any) -> Mapping[str, Any]:
         if action == "DescribeMonitoringAgentConfig":
             return {"EnableInstallAgentNewECS": self.agent, "Success": True}
         zone = {"ZoneId": "cn-beijing-l", "Status": "Available", "StatusCategory": "WithStock"}
@@ -60,7 +60,7 @@ def test_a_group_that_follows_its_load_is_refused_where_nothing_measures_it(
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
     plan = planned(tmp_path, CLUSTER.replace("SIZE", size))
 
-    found = list(account_checks.findings(account("cn-beijing"), plan))
+    findings = list(account_checks.findings(account("cn-beijing"), plan))
 
-    assert [each.path for each in found] == refused
-    assert all("PutMonitoringConfig" in each.message for each in found)
+    assert [finding.path for finding in findings] == refused
+    assert all("PutMonitoringConfig" in finding.message for finding in findings)

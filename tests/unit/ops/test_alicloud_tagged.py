@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ops.clouds.alicloud.account import Account
-from ops.clouds.alicloud.tagged_resources import things
+from ops.clouds.alicloud.tagged_resources import resources
 from ops.engine import state_repair
 
 TAGS = {"gpufleet:stack": "prod"}
@@ -15,7 +15,7 @@ TAGS = {"gpufleet:stack": "prod"}
 class Bought(Account):
     """Two assurances, of which the Tag Service tells as well."""
 
-    def call(self, product: str, action: str, **asked: Any) -> Mapping[str, Any]:
+    def call(self, product: str, action: str, **query: Any) -> Mapping[str, Any]:
         states = {"eap-over": "Released", "eap-paid": "Active"}
         arns = [f"arn:acs:ecs:cn-beijing:1234567890123456:elasticityassurance/{id_}" for id_ in states]
         tags = {"Tag": [{"TagKey": key, "TagValue": value} for key, value in TAGS.items()]}
@@ -29,7 +29,7 @@ class Bought(Account):
 
 
 def test_an_assurance_lives_until_it_has_run_out() -> None:
-    (bought,) = things(Bought("cn-beijing"), TAGS)
+    (bought,) = resources(Bought("cn-beijing"), TAGS)
 
     assert (bought.kind, bought.id, bought.ends) == ("ecs/elasticityassurance", "eap-paid", "2027-02-21T16:00Z")
 
@@ -38,6 +38,6 @@ def test_what_is_kept_says_until_when_it_is_paid() -> None:
     bought = {"type": "a:b:C", "id": "eap-1", "protect": True, "outputs": {"endTime": "2027-02-21T16:00Z"}}
     plain = {"type": "a:b:D", "id": "d", "protect": True}
 
-    told = state_repair.protected({"deployment": {"resources": [bought, plain, {**plain, "protect": False}]}})
+    lines = state_repair.protected({"deployment": {"resources": [bought, plain, {**plain, "protect": False}]}})
 
-    assert told == ["a:b:C eap-1 (paid until 2027-02-21T16:00Z)", "a:b:D d"]
+    assert lines == ["a:b:C eap-1 (paid until 2027-02-21T16:00Z)", "a:b:D d"]

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from infra.handover import Access, Environment, Group, Handover, Node, Store
-from ops.commands import train
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous
+from ops.jobs import ssh as jobs
 from ops.jobs.runs import Run
 from ops.nodes import ssh
 
 
 def cluster(prefix: str) -> tuple[Handover, Node]:
     node = Node(name="n-1", group="g", address="127.0.0.1", port=22, host_key="ssh-ed25519 A", prefix=prefix)
-    told = Handover(
+    handover = Handover(
         stack="x",
         cloud="local",
         region=None,
@@ -29,7 +29,7 @@ def cluster(prefix: str) -> tuple[Handover, Node]:
         store=Store(host="control", address="127.0.0.1"),
         environment=Environment(python="/opt/gpufleet/venv/bin/python"),
     )
-    return told, node
+    return handover, node
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_a_node_that_is_only_a_process_starts_it_as_itself() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_machine_of_an_earlier_version_is_told_with_the_way_on(run: Run) -> None:
-    with pytest.raises(Failure, match=r"^n-1 has no login for jobs yet: `gpufleet up x` makes it$"):
-        train._ship(*cluster("/"), run, "steps = 1")
+    with pytest.raises(CommandError, match=r"^n-1 has no job login yet: `gpufleet up x` creates it$"):
+        jobs._ship(*cluster("/"), run, "steps = 1")
 
 
 @pytest.mark.usefixtures("here")
 def test_a_job_file_is_placed_whole_and_not_for_everybody(run: Run, tmp_path: Path) -> None:
-    file = Path(train._ship(*cluster(str(tmp_path)), run, "steps = 1"))
+    file = Path(jobs._ship(*cluster(str(tmp_path)), run, "steps = 1"))
 
     assert file.read_text() == "steps = 1"
     assert file.stat().st_mode & 0o007 == 0
@@ -78,8 +78,8 @@ def test_a_run_that_the_login_of_jobs_cannot_write_is_refused_before_the_job_sta
     (tmp_path / "var/lib/gpufleet").mkdir(parents=True)
     (tmp_path / "var/lib/gpufleet/runs").write_text("no folder")
 
-    with pytest.raises(Failure, match=r"^n-1: the login of jobs cannot write: .*: give it that folder"):
-        train._ship(*cluster(str(tmp_path)), run, "steps = 1")
+    with pytest.raises(CommandError, match=r"^n-1: the job login cannot write: .*: change the owner of that folder"):
+        jobs._ship(*cluster(str(tmp_path)), run, "steps = 1")
 
 
 @pytest.mark.usefixtures("here")
@@ -95,8 +95,8 @@ def test_what_is_no_file_is_not_fetched_and_not_waited_for(run: Run, tmp_path: P
     elif planted == "folder":
         file.mkdir()
 
-    with pytest.raises(Failure, match=f"^cannot fetch {file} from n-1: it is no file$"):
-        train._fetch(*cluster(str(tmp_path)), run)
+    with pytest.raises(CommandError, match=f"^cannot fetch {file} from n-1: it is not a regular file$"):
+        jobs._fetch(*cluster(str(tmp_path)), run)
 
 
 @pytest.mark.usefixtures("here")
@@ -107,7 +107,7 @@ def test_metrics_and_result_are_fetched(run: Run, tmp_path: Path) -> None:
     (out / "metrics.jsonl").write_text(json.dumps(step) + "\n")
     (out / "result.json").write_text('{"steps": 1, "accuracy": null, "seconds": 1.0, "finished": true}')
 
-    result = train._fetch(*cluster(str(tmp_path)), run)
+    result = jobs._fetch(*cluster(str(tmp_path)), run)
 
     assert [json.loads(line)["step"] for line in (run.folder / "metrics.jsonl").read_text().splitlines()] == [1]
     assert (result["steps"], result["finished"]) == (1, True)

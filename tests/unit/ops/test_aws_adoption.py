@@ -10,7 +10,7 @@ from graph_clusters import CLUSTERS  # pyright: ignore[reportMissingImports]: co
 from rendered import REPOSITORY, planned, render, shipped  # pyright: ignore[reportMissingImports]: conftest.py finds it
 
 from infra import evaluate, spec
-from ops.clouds.aws.adoption import BELONGING
+from ops.clouds.aws.adoption import UNTAGGED
 from ops.clouds.aws.resource_ids import TAGGED
 from ops.engine.state_repair import PROVIDERS
 
@@ -25,4 +25,4 @@ def test_every_type_of_a_cluster_is_found_by_its_tag_or_by_what_it_belongs_to(st
 
     own = {type_ for type_ in types if type_.startswith(PROVIDERS)}  # the engine's: it is nowhere but in the state
     own |= {type_ for type_ in types if type_.startswith("kubernetes:")}  # applied anew, an object is the one it was
-    assert types - own - TAGGED.keys() - BELONGING.keys() == set()
+    assert types - own - TAGGED.keys() - UNTAGGED.keys() == set()

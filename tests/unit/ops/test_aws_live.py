@@ -18,7 +18,7 @@ from infra.plan.model import Finding
 from infra.spec import load
 from ops.clouds.aws import account_checks
 from ops.clouds.aws.account import GLOBAL_REGION, Account
-from ops.errors import Failure
+from ops.errors import CommandError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 REGION, ZONE = "us-east-1", "us-east-1d"
@@ -94,69 +94,75 @@ def planned(tmp_path: Path) -> Callable[..., AwsPlan]:
     return of
 
 
-def asked(plan: AwsPlan, **said: Any) -> tuple[Finding, ...]:
+def answered(plan: AwsPlan, **responses: Any) -> tuple[Finding, ...]:
     """The findings where AWS answers as a sound account would, but for what is given. botocore checks each answer."""
     account, kind = Account(REGION), plan.groups[0].type
     ec2, quotas = Stubber(account.client("ec2")), Stubber(account.client("service-quotas"))
     iam = Stubber(account.client("iam", GLOBAL_REGION))
     zone = {"ZoneName": ZONE, "ZoneId": "use1-az6", "State": "available", "OptInStatus": "opt-in-not-required"}
-    ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone | said.get("zone", {})]}, ANY_OF_IT)
-    offers = [{"InstanceType": kind, "Location": where} for where in said.get("offered_in", [ZONE])]
+    ec2.add_response(
+        "describe_availability_zones", {"AvailabilityZones": [zone | responses.get("zone", {})]}, ANY_OF_IT
+    )
+    offers = [{"InstanceType": kind, "Location": where} for where in responses.get("offered_in", [ZONE])]
     ec2.add_response("describe_instance_type_offerings", {"InstanceTypeOfferings": offers}, ANY_OFFER)
     image = {"ImageId": "ami-0123456789abcdef0", "State": "available", "Architecture": "x86_64"}
-    ec2.add_response("describe_images", {"Images": [image | said.get("image", {})]}, {"ImageIds": [image["ImageId"]]})
-    if "held" in said:
+    ec2.add_response(
+        "describe_images", {"Images": [image | responses.get("image", {})]}, {"ImageIds": [image["ImageId"]]}
+    )
+    if "held" in responses:
         ec2.add_response(
             "describe_capacity_reservations",
-            {"CapacityReservations": [HELD | said["held"]]},
+            {"CapacityReservations": [HELD | responses["held"]]},
             {"CapacityReservationIds": [RESERVATION]},
         )
-    if "offers" in said:
-        bought = {"CapacityReservations": [HELD] if said.get("bought") else []}
+    if "offers" in responses:
+        bought = {"CapacityReservations": [HELD] if responses.get("bought") else []}
         ec2.add_response("describe_capacity_reservations", bought, {"Filters": ANY})
-        if not said.get("bought"):
-            wanted = {"InstanceType": kind, "InstanceCount": 4, "CapacityDurationHours": 48}
-            ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": said["offers"]}, wanted)
+        if not responses.get("bought"):
+            query = {"InstanceType": kind, "InstanceCount": 4, "CapacityDurationHours": 48}
+            ec2.add_response(
+                "describe_capacity_block_offerings", {"CapacityBlockOfferings": responses["offers"]}, query
+            )
     if plan.groups[0].market.kind in ("on-demand", "spot"):
-        quota = {"QuotaName": "Running On-Demand P instances", "Value": said.get("vcpus", 384.0)}
+        quota = {"QuotaName": "Running On-Demand P instances", "Value": responses.get("vcpus", 384.0)}
         quotas.add_response("get_service_quota", {"Quota": quota}, {"ServiceCode": "ec2", "QuotaCode": ANY})
     if plan.groups[0].market.kind == "spot":
-        if said.get("fleets_role", True):
+        if responses.get("fleets_role", True):
             iam.add_response("get_role", {"Role": FLEET_ROLE}, {"RoleName": FLEET_ROLE["RoleName"]})
         else:
             iam.add_client_error("get_role", "NoSuchEntity", "it cannot be found")
     with ec2, quotas, iam:
-        found = account_checks.findings(account, plan)
+        findings = account_checks.findings(account, plan)
         ec2.assert_no_pending_responses()
         quotas.assert_no_pending_responses()
         iam.assert_no_pending_responses()
-    return found
+    return findings
 
 
 ANY_OF_IT = {"Filters": ANY, "AllAvailabilityZones": True}
 ANY_OFFER = {"LocationType": "availability-zone", "Filters": ANY}
 
 
-def told(findings: tuple[Finding, ...]) -> list[tuple[str, str, str]]:
-    return [(each.level, each.path, each.message) for each in findings]
+def messages(findings: tuple[Finding, ...]) -> list[tuple[str, str, str]]:
+    return [(finding.level, finding.path, finding.message) for finding in findings]
 
 
 def test_nothing_is_said_of_what_is_as_it_should_be(planned: Callable[..., AwsPlan]) -> None:
     reserved = planned(f"{{kind: reservation, id: {RESERVATION}}}")
 
-    assert asked(planned()) == ()
-    assert asked(reserved, held={}) == ()
-    assert asked(planned("{kind: spot}")) == ()
+    assert answered(planned()) == ()
+    assert answered(reserved, held={}) == ()
+    assert answered(planned("{kind: spot}")) == ()
 
 
 def test_a_zone_that_the_account_has_not_opted_in_to(planned: Callable[..., AwsPlan]) -> None:
-    assert told(asked(planned(), zone={"OptInStatus": "not-opted-in"})) == [
+    assert messages(answered(planned(), zone={"OptInStatus": "not-opted-in"})) == [
         ("error", "cluster.zone", "this account has not opted in to us-east-1d")
     ]
 
 
 def test_a_type_that_only_other_zones_have(planned: Callable[..., AwsPlan]) -> None:
-    ((level, path, message),) = told(asked(planned(), offered_in=["us-east-1a", "us-east-1c"]))
+    ((level, path, message),) = messages(answered(planned(), offered_in=["us-east-1a", "us-east-1c"]))
 
     assert (level, path) == ("error", "cluster.nodes[0].type")
     assert message == "us-east-1d does not have p4d.24xlarge, only us-east-1a, us-east-1c"
@@ -173,7 +179,7 @@ def test_a_type_that_only_other_zones_have(planned: Callable[..., AwsPlan]) -> N
 def test_an_image_that_is_gone_or_for_another_machine(
     planned: Callable[..., AwsPlan], image: dict[str, str], message: str
 ) -> None:
-    assert told(asked(planned(), image=image)) == [("error", "cluster.images.x86_64", message)]
+    assert messages(answered(planned(), image=image)) == [("error", "cluster.images.x86_64", message)]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +193,10 @@ def test_an_image_that_is_gone_or_for_another_machine(
         (
             {"State": "scheduled", "StartDate": datetime(2026, 12, 1, 11, 30, tzinfo=UTC)},
             "warning",
-            "it begins at 2026-12-01 11:30 UTC: nodes wait for it",
+            "it starts at 2026-12-01 11:30 UTC: nodes start then",
         ),
         ({"TotalInstanceCount": 3, "AvailableInstanceCount": 3}, "error", "it holds 3 nodes, and the group has 4"),
-        ({"AvailableInstanceCount": 1}, "warning", "1 of its 4 nodes are free: unless the others are this stack's"),
+        ({"AvailableInstanceCount": 1}, "warning", "1 of its 4 nodes are free, unless this stack uses the others"),
     ],
 )
 def test_a_reservation_that_does_not_fit_the_nodes(
@@ -198,26 +204,26 @@ def test_a_reservation_that_does_not_fit_the_nodes(
 ) -> None:
     reserved = planned(f"{{kind: reservation, id: {RESERVATION}}}")
 
-    assert told(asked(reserved, held=held)) == [(level, "cluster.nodes[0].market.id", message)]
+    assert messages(answered(reserved, held=held)) == [(level, "cluster.nodes[0].market.id", message)]
 
 
 def test_a_placement_group_that_the_reservation_was_made_in_and_nobody_named(planned: Callable[..., AwsPlan]) -> None:
     arn = "arn:aws:ec2:us-east-1:111122223333:placement-group/held"
 
-    found = asked(planned(f"{{kind: reservation, id: {RESERVATION}}}"), held={"PlacementGroupArn": arn})
+    findings = answered(planned(f"{{kind: reservation, id: {RESERVATION}}}"), held={"PlacementGroupArn": arn})
 
-    assert [each.message for each in found] == [f"its placement group is {arn}, and the nodes' none"]
+    assert [finding.message for finding in findings] == [f"its placement group is {arn}, and the nodes' none"]
 
 
 def test_a_quota_that_the_stack_alone_exceeds(planned: Callable[..., AwsPlan]) -> None:
-    ((_, path, message),) = told(asked(planned(), vcpus=383.0))
+    ((_, path, message),) = messages(answered(planned(), vcpus=383.0))
 
     assert path == "cluster.nodes[0].type"
-    assert message == ("384 vCPUs are more than the quota `Running On-Demand P instances` (383); ask AWS for more")
+    assert message == ("384 vCPUs exceed the quota `Running On-Demand P instances` (383); request an increase from AWS")
 
 
 def test_spot_nodes_are_started_by_a_role_that_the_account_must_have(planned: Callable[..., AwsPlan]) -> None:
-    ((level, path, message),) = told(asked(planned("{kind: spot}"), fleets_role=False))
+    ((level, path, message),) = messages(answered(planned("{kind: spot}"), fleets_role=False))
 
     assert (level, path) == ("error", "cluster.nodes[0].market")
     assert "`aws iam create-service-linked-role --aws-service-name ec2fleet.amazonaws.com`" in message
@@ -228,26 +234,28 @@ def test_a_zone_where_eks_has_no_control_plane(planned: Callable[..., AwsPlan]) 
     zone = {"ZoneName": ZONE, "ZoneId": "use1-az3", "State": "available", "OptInStatus": "opt-in-not-required"}
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_response("describe_availability_zones", {"AvailabilityZones": [zone]}, ANY_OF_IT)
-        (found,) = account_checks._zones(account, replace(plan, eks=EKS))
+        (finding,) = account_checks._zones(account, replace(plan, eks=EKS))
 
-    assert found.message.startswith("us-east-1d is use1-az3 in this account, where EKS has no control plane")
+    assert finding.message.startswith("us-east-1d is use1-az3 in this account, where EKS has no control plane")
 
 
 def test_an_offer_is_looked_up_before_it_is_bought(planned: Callable[..., AwsPlan]) -> None:
     plan = planned(PURCHASE, "p5.48xlarge")
 
-    assert asked(plan, offers=[OFFER]) == ()
-    assert [each.message for each in asked(plan, offers=[])] == ["AWS has no such offer for 4 × p5.48xlarge any more"]
-    assert [each.message for each in asked(plan, offers=[OFFER | {"UpfrontFee": "40000.01"}])] == [
+    assert answered(plan, offers=[OFFER]) == ()
+    assert [finding.message for finding in answered(plan, offers=[])] == [
+        "AWS no longer has this offer for 4 × p5.48xlarge"
+    ]
+    assert [finding.message for finding in answered(plan, offers=[OFFER | {"UpfrontFee": "40000.01"}])] == [
         "the offer costs 40000.01 USD"
     ]
-    assert [each.message for each in asked(plan, offers=[OFFER | {"AvailabilityZone": "us-east-1a"}])] == [
-        "the offer is in us-east-1a; put the nodes there"
+    assert [finding.message for finding in answered(plan, offers=[OFFER | {"AvailabilityZone": "us-east-1a"}])] == [
+        "the offer is in us-east-1a; put the nodes in that zone"
     ]
 
 
 def test_an_offer_that_was_bought_is_not_looked_for(planned: Callable[..., AwsPlan]) -> None:
-    assert asked(planned(PURCHASE, "p5.48xlarge"), offers=[], bought=True) == ()
+    assert answered(planned(PURCHASE, "p5.48xlarge"), offers=[], bought=True) == ()
 
 
 def test_a_reservation_that_is_not_there_is_a_finding(planned: Callable[..., AwsPlan]) -> None:
@@ -255,16 +263,16 @@ def test_a_reservation_that_is_not_there_is_a_finding(planned: Callable[..., Aws
     account = Account(REGION)
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_client_error("describe_capacity_reservations", "InvalidCapacityReservationId.NotFound", "not there")
-        found = list(account_checks._reservations(account, plan))
+        findings = list(account_checks._reservations(account, plan))
 
-    assert told(tuple(found)) == [("error", "cluster.nodes[0].market.id", "not there")]
+    assert messages(tuple(findings)) == [("error", "cluster.nodes[0].market.id", "not there")]
 
 
 def test_a_refusal_of_aws_is_one_line(planned: Callable[..., AwsPlan]) -> None:
     account, plan = Account(REGION), planned()
     with Stubber(account.client("ec2")) as ec2:
         ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation", "You are not authorized")
-        with pytest.raises(Failure) as failure:
+        with pytest.raises(CommandError) as failure:
             account_checks.findings(account, plan)
 
     assert str(failure.value) == "AWS refuses DescribeAvailabilityZones in us-east-1: You are not authorized"

@@ -12,9 +12,9 @@ from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
 from ops.clouds.aws.account import Account, answers
-from ops.clouds.aws.tagged_resources import Instance, instances, things
+from ops.clouds.aws.tagged_resources import Instance, instances, resources
 from ops.engine import orphans
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.nodes import host_keys
 
 TAGS = {"gpufleet:stack": "prod"}
@@ -46,9 +46,9 @@ def ec2():
 
 
 def run(ec2, count: int, **more: str) -> list[str]:
-    asked = {"ImageId": "ami-12345678", "InstanceType": "t3.micro", "MinCount": count, "MaxCount": count}
-    told = ec2.run_instances(**asked, TagSpecifications=specified("instance", **more))
-    return [each["InstanceId"] for each in told["Instances"]]
+    query = {"ImageId": "ami-12345678", "InstanceType": "t3.micro", "MinCount": count, "MaxCount": count}
+    response = ec2.run_instances(**query, TagSpecifications=specified("instance", **more))
+    return [instance["InstanceId"] for instance in response["Instances"]]
 
 
 def test_what_carries_the_tags_is_found_whatever_its_service(ec2) -> None:
@@ -59,9 +59,9 @@ def test_what_carries_the_tags_is_found_whatever_its_service(ec2) -> None:
     s3.create_bucket(Bucket="data-0a1b2c3", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_bucket_tagging(Bucket="data-0a1b2c3", Tagging={"TagSet": tags()})
 
-    found = {(thing.kind, thing.id, thing.name) for thing in things(ACCOUNT, TAGS)}
+    tagged = {(resource.kind, resource.id, resource.name) for resource in resources(ACCOUNT, TAGS)}
 
-    assert found == {
+    assert tagged == {
         ("ec2/vpc", vpc["Vpc"]["VpcId"], "vpc"),
         ("kms/key", key["KeyMetadata"]["KeyId"], ""),
         ("s3/bucket", "data-0a1b2c3", ""),
@@ -78,7 +78,7 @@ def test_what_the_tagging_api_leaves_out_is_asked_for(ec2) -> None:
         TagSpecifications=specified("key-pair"),
     )
 
-    assert {(thing.kind, thing.id) for thing in things(ACCOUNT, TAGS)} == {
+    assert {(resource.kind, resource.id) for resource in resources(ACCOUNT, TAGS)} == {
         ("ec2/key-pair", "login-0a1b2c3"),
         ("iam/role", "nodes-role-0a1b2c3"),
     }
@@ -87,23 +87,23 @@ def test_what_the_tagging_api_leaves_out_is_asked_for(ec2) -> None:
 def test_a_key_that_waits_for_its_deletion_is_gone(ec2) -> None:
     kms = boto3.client("kms", "eu-west-1")
     key = kms.create_key(Tags=[{"TagKey": "gpufleet:stack", "TagValue": "prod"}])["KeyMetadata"]["KeyId"]
-    assert [thing.id for thing in things(ACCOUNT, TAGS)] == [key]
+    assert [resource.id for resource in resources(ACCOUNT, TAGS)] == [key]
 
     kms.schedule_key_deletion(KeyId=key)
 
-    assert things(ACCOUNT, TAGS) == []
+    assert resources(ACCOUNT, TAGS) == []
 
 
 def test_a_terminated_instance_is_gone(ec2) -> None:
-    (lost, kept) = run(ec2, 2)
+    (lost, running) = run(ec2, 2)
     ec2.terminate_instances(InstanceIds=[lost])
 
-    assert [each.id for each in instances(ACCOUNT, TAGS)] == [kept]
-    assert [thing.id for thing in things(ACCOUNT, TAGS) if thing.kind == "ec2/instance"] == [kept]
+    assert [instance.id for instance in instances(ACCOUNT, TAGS)] == [running]
+    assert [resource.id for resource in resources(ACCOUNT, TAGS) if resource.kind == "ec2/instance"] == [running]
 
 
-def test_members_of_a_known_group_are_no_strays_and_neither_are_their_disks(ec2) -> None:
-    (stray,) = run(ec2, 1)
+def test_members_of_a_known_group_are_no_orphans_and_neither_are_their_disks(ec2) -> None:
+    (orphan,) = run(ec2, 1)
     (known,) = run(ec2, 1)
     group = "serve-scaling"
     ec2.create_launch_template(LaunchTemplateName="template", LaunchTemplateData={"ImageId": "ami-12345678"})
@@ -115,9 +115,9 @@ def test_members_of_a_known_group_are_no_strays_and_neither_are_their_disks(ec2)
         AutoScalingGroupName=group, LaunchTemplate=template, MinSize=1, MaxSize=1, VPCZoneIdentifier=subnet, Tags=own
     )
 
-    found = orphans.of(things(ACCOUNT, TAGS), instances(ACCOUNT, TAGS), {known, group})
+    tagged = orphans.of(resources(ACCOUNT, TAGS), instances(ACCOUNT, TAGS), {known, group})
 
-    assert [thing.id for thing in found if thing.kind == "ec2/instance"] == [stray]
+    assert [resource.id for resource in tagged if resource.kind == "ec2/instance"] == [orphan]
 
 
 def test_a_node_of_a_managed_group_is_known_by_the_engines_id_of_the_group() -> None:
@@ -128,14 +128,14 @@ def test_a_node_of_a_managed_group_is_known_by_the_engines_id_of_the_group() -> 
 
 def test_without_credentials_one_line_says_how_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        pytest.raises(Failure, match=r"^AWS does not answer in eu-west-1: .*aws sts get-caller-identity"),
+        pytest.raises(CommandError, match=r"^AWS does not answer in eu-west-1: .*aws sts get-caller-identity"),
         answers(ACCOUNT),
     ):
         raise EndpointConnectionError(endpoint_url="https://ec2.eu-west-1.amazonaws.com")
 
 
 def test_what_aws_refuses_is_one_line(ec2) -> None:
-    with pytest.raises(Failure, match=r"^AWS refuses TerminateInstances in eu-west-1: "), answers(ACCOUNT):
+    with pytest.raises(CommandError, match=r"^AWS refuses TerminateInstances in eu-west-1: "), answers(ACCOUNT):
         ec2.terminate_instances(InstanceIds=["i-0123456789abcdef0"])
 
 
@@ -151,13 +151,13 @@ def instance(id_: str, address: str) -> Instance:
 
 
 def test_host_keys_come_from_the_console_and_outlive_its_buffer(tmp_path: Path) -> None:
-    file, made = tmp_path / "known_hosts", [instance("i-a", "10.0.0.7"), instance("i-b", "10.0.0.8")]
+    file, machines = tmp_path / "known_hosts", [instance("i-a", "10.0.0.7"), instance("i-b", "10.0.0.8")]
 
-    first = host_keys.learn(made, file, {"i-a": TOLD, "i-b": "booting"}.__getitem__)
+    first = host_keys.learn(machines, file, {"i-a": TOLD, "i-b": "booting"}.__getitem__)
     assert first == {"i-a": "ssh-ed25519 AAAAC3NzaC1"}
     assert file.read_text() == "i-a,10.0.0.7 ssh-ed25519 AAAAC3NzaC1\n"
 
-    later = host_keys.learn(made, file, {"i-a": "", "i-b": TOLD}.__getitem__)
+    later = host_keys.learn(machines, file, {"i-a": "", "i-b": TOLD}.__getitem__)
     assert later == {"i-a": "ssh-ed25519 AAAAC3NzaC1", "i-b": "ssh-ed25519 AAAAC3NzaC1"}
 
 

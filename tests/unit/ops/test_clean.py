@@ -19,15 +19,15 @@ def cleaned(project: Path, *stacks: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_clean_takes_away_what_is_of_this_computer(tmp_path: Path) -> None:
-    told = cleaned(tmp_path, "local")
+    output = cleaned(tmp_path, "local")
 
-    assert told.returncode == 0
-    assert "rm -rf .venv" in told.stdout
+    assert output.returncode == 0
+    assert "rm -rf .venv" in output.stdout
 
 
 def test_clean_refuses_while_other_stacks_are_there_and_names_them(tmp_path: Path) -> None:
-    told = cleaned(tmp_path, "local", "a100-prod", "x.y")
+    output = cleaned(tmp_path, "local", "a100-prod", "x.y")
 
-    assert told.returncode != 0
-    assert "rm -rf" not in told.stdout
-    assert "still there: a100-prod x.y; end each first with `gpufleet down STACK`" in told.stderr
+    assert output.returncode != 0
+    assert "rm -rf" not in output.stdout
+    assert "still there: a100-prod x.y; end each first with `gpufleet down STACK`" in output.stderr

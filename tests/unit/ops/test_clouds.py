@@ -9,7 +9,7 @@ import pytest
 
 from infra import registry
 from infra.clouds.local import sweep
-from infra.clouds.local.failure import LocalError
+from infra.clouds.local.errors import LocalError
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds import base
@@ -17,7 +17,7 @@ from ops.commands import up
 from ops.console.phases import Phase, Phases
 from ops.console.terminal import Screen
 from ops.engine.state_repair import EMPTY
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -35,16 +35,16 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("cloud", registry.CLOUDS)
 def test_a_cloud_has_its_own_word_on_what_has_no_common_answer(cloud: str) -> None:
-    found = import_module(f"ops.clouds.{cloud}.cloud").Cloud
+    loaded = import_module(f"ops.clouds.{cloud}.cloud").Cloud
 
-    assert issubclass(found, base.Cloud)
-    assert "renewable" in vars(found)
+    assert issubclass(loaded, base.Cloud)
+    assert "renewable" in vars(loaded)
 
 
 @pytest.mark.usefixtures("no_engine")
 @pytest.mark.parametrize("stack", ["local", "onprem-ib", "k8s-a100", "aliyun-a100"])
 def test_renewing_what_nobody_bought_is_refused_in_one_line(stack: str) -> None:
-    with pytest.raises(Failure, match=r"^--renew trainer: .+$") as refused:
+    with pytest.raises(CommandError, match=r"^--renew trainer: .+$") as refused:
         up.up(Project(REPOSITORY), stack, QUIET, agreed, renew=["trainer"])
 
     assert refused.value.code == 2
@@ -58,10 +58,10 @@ def test_what_keeps_a_site_from_going_is_one_line(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sweep, "remove", busy)
     cloud = base.of(Project(tmp_path), decide(load(REPOSITORY, "local")))
 
-    with pytest.raises(Failure, match=r"^cannot unmount it; end what uses it$"):
+    with pytest.raises(CommandError, match=r"^cannot unmount it; end what uses it$"):
         cloud.clear(EMPTY, Phase("sweep"))
 
 
 def test_one_group_that_cannot_be_renewed_keeps_all_as_they_are() -> None:
-    with pytest.raises(Failure, match=r"^--renew typo: is no group .+ has trainer$"):
+    with pytest.raises(CommandError, match=r"^--renew typo: is not a group .+ has trainer$"):
         up.up(Project(REPOSITORY), "a100-prod", QUIET, agreed, renew=["trainer", "typo"])

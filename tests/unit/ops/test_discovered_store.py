@@ -29,13 +29,13 @@ class Gang:
     tags: dict[str, str] = field(default_factory=lambda: {"gpufleet:group": "gang"})
 
 
-def seen(told: Handover, *machines: Instance) -> Handover:
-    keys = {each.id: "ssh-ed25519 A" for each in machines}
-    return discovered(told, [Gang()], machines, keys, lambda _: "").told
+def seen(handover: Handover, *machines: Instance) -> Handover:
+    keys = {machine.id: "ssh-ed25519 A" for machine in machines}
+    return discovered(handover, [Gang()], machines, keys, lambda _: "").handover
 
 
 def test_it_moves_with_the_first_member_that_is_there() -> None:
-    told = Handover(
+    handover = Handover(
         stack="x",
         cloud="aws",
         region="us-east-1",
@@ -47,8 +47,8 @@ def test_it_moves_with_the_first_member_that_is_there() -> None:
         environment=Environment(python="/p"),
     )
 
-    kept = seen(told, Instance("i-5", "10.0.0.5"), Instance("i-6", "10.0.0.6"))
-    later = seen(kept, Instance("i-6", "10.0.0.6"), Instance("i-9", "10.0.0.9"))
+    unchanged = seen(handover, Instance("i-5", "10.0.0.5"), Instance("i-6", "10.0.0.6"))
+    later = seen(unchanged, Instance("i-6", "10.0.0.6"), Instance("i-9", "10.0.0.9"))
 
-    assert (kept.store.address, later.store.address) == ("10.0.0.5", "10.0.0.6")
+    assert (unchanged.store.address, later.store.address) == ("10.0.0.5", "10.0.0.6")
     assert later.nodes[0].address == later.store.address

@@ -17,11 +17,11 @@ from ops.project import Project
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sessions that were ended; the engine knows its stack and says yes to everything."""
-    found: list[int] = []
+    sessions: list[int] = []
     answer = subprocess.CompletedProcess[str]([], 0, '[{"name": "x"}]', "")
-    monkeypatch.setattr(leftover_processes, "end_session", found.append)
+    monkeypatch.setattr(leftover_processes, "end_session", sessions.append)
     monkeypatch.setattr(Engine, "_call", lambda *_, **__: answer)
-    return found
+    return sessions
 
 
 def locked(root: Path, text: str) -> Engine:

@@ -11,7 +11,7 @@ import pytest
 from infra.handover import Access, Environment, Handover, Store
 from ops import stack
 from ops.engine.pulumi import Engine
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 TOLD = Handover(
@@ -80,5 +80,5 @@ def test_a_handover_with_what_is_no_node_is_one_line(project: Project, node: dic
     at(project.engine_state("x"), 100)
     at(project.handover("x"), 200)
 
-    with pytest.raises(Failure, match=r"^the handover of x cannot be read: nodes\.0\.\w+: [\x20-\x7e]+$"):
+    with pytest.raises(CommandError, match=r"^the handover of x cannot be read: nodes\.0\.\w+: [\x20-\x7e]+$"):
         stack.handover(project, "x")

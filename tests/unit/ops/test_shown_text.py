@@ -16,11 +16,11 @@ from rich.text import Text
 
 import ops
 from ops.clouds.aws.resource_ids import Arn
-from ops.clouds.aws.tagged_resources import Thing
+from ops.clouds.aws.tagged_resources import TaggedResource
 from ops.commands import status, sweep
 from ops.console.phases import Phases
 from ops.console.terminal import Screen, show, write, write_fault
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs.progress import Progress
 from ops.nodes.ssh import NodeState
 
@@ -87,8 +87,8 @@ def test_a_run_is_followed_from_its_start(console: Screen) -> None:
 
 @pytest.mark.parametrize("said", SAID)
 def test_a_document_is_shown_as_its_text(capsys: pytest.CaptureFixture[str], said: str) -> None:
-    def text(told: dict[str, Any]) -> str:
-        return told["reason"]
+    def text(document: dict[str, Any]) -> str:
+        return document["reason"]
 
     show({"reason": said}, as_json=False, text=text)
 
@@ -139,11 +139,11 @@ def test_a_live_line_shows_no_sequence_but_richs_own(said: str) -> None:
 def test_a_node_cannot_forge_another_nodes_line(capsys: pytest.CaptureFixture[str], said: str) -> None:
     nodes = [NodeState(said, said, said, "not ready", said), NodeState("node-2", "node", "10.0.0.12", "unreachable")]
     cost = {"hourly": None, "unknown": "nobody"}
-    told = {"stack": "s", "cloud": "local", "nodes": [n.as_json() for n in nodes], "run": None, "cost": cost}
+    document = {"stack": "s", "cloud": "local", "nodes": [n.as_json() for n in nodes], "run": None, "cost": cost}
 
-    show(told, as_json=False, text=status.text)
+    show(document, as_json=False, text=status.text)
     text = capsys.readouterr().out
-    show(told, as_json=True, text=status.text)
+    show(document, as_json=True, text=status.text)
 
     assert len(text.splitlines()) == 5
     assert not OBEYED.search(text)
@@ -152,10 +152,12 @@ def test_a_node_cannot_forge_another_nodes_line(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("said", ESCAPES.values(), ids=ESCAPES.keys())
 def test_a_tag_or_a_failure_is_lines_of_plain_text(capsys: pytest.CaptureFixture[str], said: str) -> None:
-    stray = str(Thing(Arn.parse("arn:aws:ec2:us-east-1:1:instance/i-1"), {"gpufleet:name": said, "Name": said}))
+    orphan = str(
+        TaggedResource(Arn.parse("arn:aws:ec2:us-east-1:1:instance/i-1"), {"gpufleet:name": said, "Name": said})
+    )
 
-    write(sweep.text({"stack": "s", "removed": [], "strays": [stray]}))
-    write(str(Failure(f"node-1: {said}")), error=True)
+    write(sweep.text({"stack": "s", "removed": [], "strays": [orphan]}))
+    write(str(CommandError(f"node-1: {said}")), error=True)
     write_fault(ValueError, ValueError(said), None)
 
     out, err = capsys.readouterr()

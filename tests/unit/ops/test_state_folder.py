@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.project import Project
 
 NOBODY = 65534
@@ -81,5 +81,5 @@ def test_that_of_another_user_is_refused(root: Path) -> None:
     (root / ".gpufleet").mkdir()
     os.chown(root / ".gpufleet", NOBODY, NOBODY)
 
-    with pytest.raises(Failure, match=rf"belongs to user {NOBODY}: remove it"):
+    with pytest.raises(CommandError, match=rf"belongs to user {NOBODY}: remove it"):
         Project.find()

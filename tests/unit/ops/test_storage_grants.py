@@ -11,7 +11,7 @@ from test_as_job import cluster
 
 from infra.handover import Handover, Storage
 from ops.commands import train
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import storage_grants
 from ops.jobs.runs import Run
 from ops.nodes import ssh
@@ -40,7 +40,7 @@ def test_a_run_without_an_upload_to_a_bucket_of_the_stack_gets_nothing(role: str
     "prefix", ["", "/", "tenants/ada", "tenants", "a/../tenants/ada", "*", "${aws:username}", "a//b", "a" * 600, "./a"]
 )
 def test_a_prefix_that_is_not_one_runs_own_is_refused(prefix: str) -> None:
-    with pytest.raises(Failure, match=r"^checkpoint\.upload: s3://stack-data/") as refused:
+    with pytest.raises(CommandError, match=r"^checkpoint\.upload: s3://stack-data/") as refused:
         storage_grants.of_run(told(), f"s3://stack-data/{prefix}")
 
     assert refused.value.code == 2
@@ -66,5 +66,5 @@ def test_a_node_of_an_earlier_version_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(ssh, "AS_JOB", "/bin/true")
     (tmp_path / "place").write_text("a-1-0000")
 
-    with pytest.raises(Failure, match=r"^n-1 gives no storage sessions yet: `gpufleet up x` makes it$"):
+    with pytest.raises(CommandError, match=r"^n-1 gives no storage sessions yet: `gpufleet up x` makes it$"):
         train._ship(told(), told().nodes[0], Run(tmp_path), "steps = 1")

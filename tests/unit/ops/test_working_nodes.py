@@ -11,7 +11,7 @@ from infra.handover import Access, Environment, Group, Handover, Kubernetes, Nod
 from ops import stack as stacks
 from ops.clouds.base import Discovered
 from ops.commands.train import train, working
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import rendezvous
 from ops.project import Project
 
@@ -39,8 +39,8 @@ def cluster(*nodes: str, store: str = "control", **gpus: int) -> Handover:
     )
 
 
-def at_work(told: Handover, group: str | None = None) -> list[str]:
-    return [node.name for node in working(told, group).nodes]
+def at_work(handover: Handover, group: str | None = None) -> list[str]:
+    return [node.name for node in working(handover, group).nodes]
 
 
 def test_a_head_without_gpus_is_no_rank() -> None:
@@ -62,17 +62,20 @@ def test_a_job_of_one_node_needs_no_store() -> None:
 
 
 def test_a_job_runs_on_the_group_that_is_named() -> None:
-    told = cluster("head", "trainer", "serve", head=0, trainer=8, serve=1)
+    handover = cluster("head", "trainer", "serve", head=0, trainer=8, serve=1)
 
-    assert at_work(told, "trainer") == ["node-1"]
+    assert at_work(handover, "trainer") == ["node-1"]
     for group, says in ((None, "--group, one of serve, trainer"), ("trainee", "has no group trainee; it has head")):
-        with pytest.raises(Failure, match=says):
-            at_work(told, group)
+        with pytest.raises(CommandError, match=says):
+            at_work(handover, group)
 
 
 @pytest.mark.parametrize(("store", "says"), [("", "do not reach each other"), ("head", "no node of head is up")])
 def test_a_store_that_nobody_can_keep_is_told(store: str, says: str) -> None:
-    with pytest.raises(Failure, match=says), rendezvous.store(cluster("a", "a", store=store, a=1), members=2, key=""):
+    with (
+        pytest.raises(CommandError, match=says),
+        rendezvous.store(cluster("a", "a", store=store, a=1), members=2, key=""),
+    ):
         pass
 
 
@@ -86,8 +89,8 @@ def test_a_cluster_of_kubernetes_runs_jobs_on_its_first_group_alone(
     shutil.copy(REPOSITORY / "Pulumi.yaml", tmp_path)
     (tmp_path / "stacks").mkdir()
     shutil.copy(REPOSITORY / "stacks" / "Pulumi.k8s-a100.yaml", tmp_path / "stacks")
-    told = cluster().model_copy(update={"kubernetes": Kubernetes(cluster="a100")})
-    monkeypatch.setattr(stacks, "discovered", lambda *_: Discovered(told, ()))
+    handover = cluster().model_copy(update={"kubernetes": Kubernetes(cluster="a100")})
+    monkeypatch.setattr(stacks, "discovered", lambda *_: Discovered(handover, ()))
 
-    with pytest.raises(Failure, match="--group serve: jobs run on the first group of `nodes`, trainer"):
+    with pytest.raises(CommandError, match="--group serve: jobs run on the first group of `nodes`, trainer"):
         train(Project(tmp_path), "k8s-a100", "mnist", [], print, "serve")

@@ -23,7 +23,7 @@ from ops.clouds.kubernetes.charts.https import Unfetched, Web
 from ops.clouds.kubernetes.charts.index import Unreadable, entry
 from ops.console.phases import Phases
 from ops.console.terminal import Screen
-from ops.errors import Failure
+from ops.errors import CommandError
 
 CHART = chart_archive("keda", "2.20.2")
 DIGEST = hashlib.sha256(CHART).hexdigest()
@@ -106,7 +106,7 @@ def test_another_digest_than_the_locked_one_is_an_error_and_never_written(
 ) -> None:
     lock.write_text(before := LOCK.format("1" * 64))
 
-    with pytest.raises(Failure, match=f"gives out {DIGEST} now, and the lock says {'1' * 64}"):
+    with pytest.raises(CommandError, match=f"gives out {DIGEST} now, and the lock says {'1' * 64}"):
         run(monkeypatch, web, lock, keda(site), write=True)
 
     assert lock.read_text() == before
@@ -117,7 +117,7 @@ def test_one_refused_chart_writes_nothing_and_is_one_line(
 ) -> None:
     lost = keda(site, name="lost", repository=f"{site.url}/lost")
 
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(CommandError) as caught:
         run(monkeypatch, web, lock, keda(site), lost, write=True)
 
     refused, nothing = str(caught.value).splitlines()
@@ -154,7 +154,7 @@ def test_what_is_not_whole_is_refused_in_a_line(
 ) -> None:
     site.puts(path, body, **headers)
 
-    with pytest.raises(Failure, match=words) as caught:
+    with pytest.raises(CommandError, match=words) as caught:
         run(monkeypatch, web, lock, keda(site), write=True)
 
     assert len(str(caught.value).splitlines()) == 2

@@ -17,7 +17,7 @@ from ops.clouds.kubernetes.charts import archive, images, registry
 from ops.clouds.kubernetes.charts.https import Unfetched, Web
 from ops.clouds.kubernetes.charts.index import Unreadable, entry
 from ops.console.phases import Phases
-from ops.errors import Failure
+from ops.errors import CommandError
 
 Document = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Proven:
 
 def charts(phases: Phases, *, write: bool, web: Web | None = None, lock: Path = LOCK) -> Document:
     """Fetches every chart of the lock in its version, and proves it. write: puts the new digests into the lock, which
-    happens only where no chart was refused. Raises Failure where a chart was: one line a chart."""
+    happens only where no chart was refused. Raises CommandError where a chart was: one line a chart."""
     web, known = web or Web(), rows(lock)
     told: list[Document] = []
     for chart in every():
@@ -48,7 +48,7 @@ def charts(phases: Phases, *, write: bool, web: Web | None = None, lock: Path = 
     document = {"charts": told, "written": False}
     if refused := [each for each in told if each["state"] == "refused"]:
         lines = [f"{each['chart']} {each['version']}: {each['problem']}" for each in refused]
-        raise Failure(*lines, "nothing was written")
+        raise CommandError(*lines, "nothing was written")
     if write and any(each["state"] == "new" for each in told):
         _write(lock, told)
         document["written"] = True

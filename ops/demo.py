@@ -1,15 +1,15 @@
-"""`make demo`: the whole way on this computer, from a stack file to a trained model, with its time table."""
+"""`make demo`: from a stack file to a trained model on this computer, with the time of each phase."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 
+from ops.clock import REAL
 from ops.commands import plan, train, up
 from ops.console.phases import Phase, Phases, row
 from ops.console.terminal import Screen, write
-from ops.errors import Failure
+from ops.errors import CommandError
 from ops.jobs import progress as report
 from ops.project import Project
 
@@ -17,19 +17,19 @@ STACK, JOB = "local", "mnist"
 
 
 def demo(project: Project, console: Screen) -> None:
-    """Prints the plan, brings the stack up, trains on it, and tells the result, the time table and the way on."""
+    """Prints the plan, brings the stack up, trains on it, and prints the result, the times and the next steps."""
     write(plan.text(plan.plan(project, STACK)))
     phases = Phases(console)
     up.up(project, STACK, phases, lambda _: True)
     phases.command(f"gpufleet train {JOB} --stack {STACK}")
-    began = time.monotonic()
+    began = REAL.monotonic()
     with report.Progress(console, quiet=False) as progress:
         outcome = train.train(project, STACK, JOB, [], progress.event)
-    told = report.document(project, STACK, outcome)
+    document = report.document(project, STACK, outcome)
     phases.done.append(
-        Phase("train", f"{JOB}: {told['steps']} steps on {told['world_size']} ranks", time.monotonic() - began)
+        Phase("train", f"{JOB}: {document['steps']} steps on {document['world_size']} ranks", REAL.monotonic() - began)
     )
-    write(report.text(told))
+    write(report.text(document))
     write("\nphases")
     whole = [*set_up_phases(project), *phases.done]
     for phase in whole:
@@ -44,7 +44,7 @@ def demo(project: Project, console: Screen) -> None:
 
 
 def set_up_phases(project: Project) -> list[Phase]:
-    """What the set-up before this demo took, as it wrote it down itself."""
+    """The phases of the set-up before this demo, as it recorded them."""
     rows = json.loads((project.state / "setup.json").read_text())
     return [Phase(r["phase"], r["note"], r["seconds"]) for r in rows]
 
@@ -52,6 +52,6 @@ def set_up_phases(project: Project) -> list[Phase]:
 if __name__ == "__main__":
     try:
         demo(Project.find(), Screen())
-    except Failure as failure:
-        write(str(failure), error=True)
-        sys.exit(failure.code)
+    except CommandError as error:
+        write(str(error), error=True)
+        sys.exit(error.code)

@@ -1,73 +1,84 @@
-"""`gpufleet catalog show`: what the tables know of instance types and GPUs, with source and date of every figure."""
+"""`gpufleet catalog show`: the tables of instance types and GPUs, with source and date of every figure."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from infra import catalog
 from infra.catalog import Catalog, Gpu, InstanceType, UnknownNameError
-from ops.errors import Failure
+from ops.console import terminal
+from ops.console.terminal import Json
+from ops.errors import CommandError
 
 Document = dict[str, Any]
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="a type or GPU, or how its name begins")] = "", as_json: Json = False
+) -> None:
+    """Show a type or GPU in full, several as tables."""
+    terminal.show(show(name), as_json, text)
 
 
 def show(name: str = "") -> Document:
     """The document of `--json`: the type or GPU of that name, else all whose name begins so; everything without a name.
 
-    A type brings its GPU along, a GPU its types. Raises Failure, code 2, for a name that nothing begins with.
+    A type brings its GPU along, a GPU its types. Raises CommandError, code 2, for a name that nothing begins with.
     """
     tables = catalog.load()
     types = [kind for kind in tables.types if name in {kind.name, kind.gpu}]
     gpus = [gpu for gpu in tables.gpus if gpu.name == name]
     if not types and not gpus:
-        types = [kind for kind in tables.types if begins(kind.name, name) or begins(kind.gpu or "", name)]
-        gpus = [gpu for gpu in tables.gpus if begins(gpu.name, name)]
+        types = [kind for kind in tables.types if matches(kind.name, name) or matches(kind.gpu or "", name)]
+        gpus = [gpu for gpu in tables.gpus if matches(gpu.name, name)]
     if not types and not gpus:
-        known = [row.name for row in (*tables.types, *tables.gpus)]
-        raise Failure(f"{UnknownNameError(name, known)} (`gpufleet catalog show` lists all)", code=2)
+        names = [row.name for row in (*tables.types, *tables.gpus)]
+        raise CommandError(f"{UnknownNameError(name, names)} (`gpufleet catalog show` lists all)", code=2)
     named = {kind.gpu for kind in types} | {gpu.name for gpu in gpus}
     return {
-        "types": [plain(asdict(kind)) | {"prices": prices(tables, kind)} for kind in types],
-        "gpus": [with_share(gpu) for gpu in tables.gpus if gpu.name in named],
+        "types": [json_row(asdict(kind)) | {"prices": prices(tables, kind)} for kind in types],
+        "gpus": [gpu_document(gpu) for gpu in tables.gpus if gpu.name in named],
     }
 
 
-def begins(name: str, start: str) -> bool:
+def matches(name: str, start: str) -> bool:
     return name.lower().startswith(start.lower())
 
 
 def prices(tables: Catalog, kind: InstanceType) -> list[Document]:
-    return [plain(asdict(price)) for price in tables.prices if price.type == kind.name]
+    return [json_row(asdict(price)) for price in tables.prices if price.type == kind.name]
 
 
-def with_share(gpu: Gpu) -> Document:
+def gpu_document(gpu: Gpu) -> Document:
     share = gpu.measured_share
-    return plain(asdict(gpu)) | {"bf16_measured_share": share and round(share, 4)}
+    return json_row(asdict(gpu)) | {"bf16_measured_share": share and round(share, 4)}
 
 
-def plain(row: Document) -> Document:
-    """A row as JSON holds it: a day as text, words as a list."""
+def json_row(row: Document) -> Document:
+    """A row as JSON: a date as text, a tuple as a list."""
     return {
         name: value.isoformat() if isinstance(value, date) else list(value) if isinstance(value, tuple) else value
         for name, value in row.items()
     }
 
 
-def text(told: Document) -> str:
+def text(document: Document) -> str:
     """One type or GPU in full, several as two tables."""
-    types, gpus = told["types"], told["gpus"]
+    types, gpus = document["types"], document["gpus"]
     if len(types) == 1:
-        return "\n".join([*in_full(types[0]), "", *in_full(gpus[0])] if gpus else in_full(types[0]))
+        return "\n".join([*full_lines(types[0]), "", *full_lines(gpus[0])] if gpus else full_lines(types[0]))
     if not types and len(gpus) == 1:
-        return "\n".join(in_full(gpus[0]))
+        return "\n".join(full_lines(gpus[0]))
     tables = [[type_row(kind) for kind in types], [gpu_row(gpu) for gpu in gpus]]
     return "\n\n".join("\n".join(rows) for rows in tables if rows)
 
 
-def in_full(row: Document) -> list[str]:
-    """Every column that holds something, prices last."""
+def full_lines(row: Document) -> list[str]:
+    """Every non-empty column, prices last."""
     cells = {key: cell(value) for key, value in row.items() if key not in {"name", "prices"}}
     if "compute_capability" in cells:
         cells["compute_capability"] = str(row["compute_capability"])  # a version: 8.0, not 8
@@ -89,17 +100,17 @@ def cell(value: Any) -> str:
 
 def type_row(kind: Document) -> str:
     gpus = f"{kind['gpu_count'] * kind['gpu_share']:g} × {kind['gpu']}" if kind["gpu"] else "no GPU"
-    machine = f"{known(kind['vcpus'], 'vCPU'):<9} {known(kind['memory_gib'], 'GiB'):<9}"
-    fabric = f"{kind['fabric']} × {known(kind['fabric_interfaces'])}" if kind["fabric"] else ""
+    machine = f"{quantity(kind['vcpus'], 'vCPU'):<9} {quantity(kind['memory_gib'], 'GiB'):<9}"
+    fabric = f"{kind['fabric']} × {quantity(kind['fabric_interfaces'])}" if kind["fabric"] else ""
     costs = [f"{price['on_demand_per_hour']:.2f} {price['currency']}/h {price['region']}" for price in kind["prices"]]
     more = f" and {len(costs) - 1} more" if len(costs) > 1 else ""
     return f"{kind['name']:<25} {gpus:<30} {machine} {fabric:<9} {costs[0] + more if costs else 'no price'}"
 
 
 def gpu_row(gpu: Document) -> str:
-    bf16 = f"bf16 {known(gpu['bf16_dense_tflops'])} dense, {known(gpu['bf16_measured_tflops'])} measured TFLOPS"
+    bf16 = f"bf16 {quantity(gpu['bf16_dense_tflops'])} dense, {quantity(gpu['bf16_measured_tflops'])} measured TFLOPS"
     return f"{gpu['name']:<26} CC {gpu['compute_capability']:<5} {gpu['memory_gb']:>3} GB  {bf16}"
 
 
-def known(figure: float | None, unit: str = "") -> str:
+def quantity(figure: float | None, unit: str = "") -> str:
     return "?" if figure is None else f"{figure:g} {unit}".rstrip()
