@@ -96,7 +96,7 @@ def test_charts_that_another_tenant_has_installed_are_not_installed_again(life: 
     answer = life.gpufleet("up", STACK)
 
     assert answer.returncode == 1
-    assert "cluster.components.install: tenant research has put the charts into this cluster" in answer.stderr
+    assert "cluster.components.install: tenant research has installed the charts in this cluster" in answer.stderr
     assert life.cluster.api.find("v1", "Namespace", "vision", None) is None
     life.describe(tenant="vision", components={"driver": "image", "device_plugin": "cluster", "install": False})
     assert base.of(Project(life.pulumi.root), life.plan).findings() == ()
