@@ -55,7 +55,7 @@ def train(
     text, upload = _checked(job, overrides)
     handover = stacks.discovered(project, stack).handover
     run, resumed = runs.choose(project, stack, Path(job).stem)
-    whole = Job(run, text, upload, tuple(overrides), resumed, _command(job, stack, overrides, group))
+    whole = Job(run, text, tuple(overrides), resumed, _command(job, stack, overrides, group), upload)
     runner = _on_kubernetes(project, stack, whole, group) if handover.kubernetes else _over_ssh(handover, whole, group)
     return base.run(runner, on_event)
 

@@ -23,10 +23,10 @@ class Job:
 
     run: Run
     text: str
-    upload: str | None
     overrides: tuple[str, ...]
     resumed: bool
     command: str
+    upload: str | None = None
 
 
 @dataclass(frozen=True)

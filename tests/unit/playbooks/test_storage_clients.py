@@ -76,7 +76,7 @@ def upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cloud: str, region: 
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     with pytest.raises(Exception, match="nothing is sent"):
-        Remote("s3://stack-data/runs/a", None)._kept("runs/a/rank-0")  # pyright: ignore[reportPrivateUsage]
+        Remote("s3://stack-data/runs/a", None)._recorded("runs/a/rank-0")  # pyright: ignore[reportPrivateUsage]
 
 
 def said(request: Any, header: str) -> str:
