@@ -21,8 +21,10 @@ NAMES_CLOUDS = ("infra/registry.py",)
 OUTSIDE = re.compile(r"time\.(sleep|time|monotonic)$|(random|subprocess|socket)\.\w+$")
 OUTSIDE_CHECKED = ("ops/", "infra/clouds/local/", "training/elastic/")
 EDGES = (
+    "ops/clock.py",
     "ops/engine/processes.py",  # runs every command
     "infra/clouds/local/processes.py",
+    "training/elastic/system.py",  # clock, chance and processes of the launcher
     "training/elastic/rendezvous/",  # the sockets of the store
 )
 
