@@ -179,7 +179,7 @@ def test_a_job_runs_on_the_hosts_with_the_fabrics_settings(hall: Hall) -> None:
 
 
 def test_a_silent_host_is_woken_by_its_bmc(hall: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "BOOT_ASK_SECONDS", 0.1)
+    monkeypatch.setattr(machines, "BOOT_POLL_SECONDS", 0.1)
     host, woken = hall.hosts[1], hall.pulumi.root / "woken"
     listen = f"import socket, time; s = socket.create_server(({host.address!r}, {PORT})); time.sleep(20)"
     wake = (

@@ -128,7 +128,7 @@ if [ "$1" = - ]; then
   echo "$said"
 elif [ "$1" = -I ]; then
   given=$(cat)
-  case $said$given in nonsense*look.py*) echo "$said" ;; *) printf "%s" "$given" | exec {python} "$@" ;; esac
+  case $said$given in nonsense*probe_gpus.py*) echo "$said" ;; *) printf "%s" "$given" | exec {python} "$@" ;; esac
 else
   exec {python} "$@"
 fi

@@ -58,7 +58,7 @@ file.write_bytes(b"weights")
 sha256 = hashlib.sha256(b"weights").hexdigest()
 remote = Remote(sys.argv[1], sys.argv[2])
 remote._send(file, remote._prefix + "rank-0", sha256)
-assert remote._kept(remote._prefix + "rank-0").sha256 == sha256
+assert remote._recorded(remote._prefix + "rank-0").sha256 == sha256
 print(boto3.Session().get_credentials().access_key)
 """
 PUT = """

@@ -97,7 +97,7 @@ def test_another_archive_than_the_locked_one_is_not_installed(plan: KubernetesPl
     (finding,) = charts.differing(installing(plan, sha256="0" * 64, archive=f"{repository}/a-1.tgz"))
 
     assert finding.level == "error"
-    assert f"a-1.tgz has sha256 {DIGEST}, and the lock says {'0' * 64}: it is not installed" in finding.message
+    assert f"a-1.tgz has sha256 {DIGEST}, but {'0' * 64} is locked: not installed" in finding.message
 
 
 def test_an_archive_that_cannot_be_had_is_not_installed(plan: KubernetesPlan, repository: str) -> None:

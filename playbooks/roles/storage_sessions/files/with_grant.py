@@ -50,15 +50,19 @@ def sweep(folder: Path) -> None:
 
 def run(command: list[str]) -> int:
     """The exit code of a program, as a shell has it."""
-    child = None
+    child, early = None, []
 
     def pass_on(number: int, _frame: object) -> None:
-        if child is not None:
+        if child is None:  # it is being started: it gets the signal once it is there
+            early.append(number)
+        else:
             child.send_signal(number)
 
     for number in ASKS_FOR_AN_END:
         signal.signal(number, pass_on)
     child = subprocess.Popen(command)
+    for number in early:
+        child.send_signal(number)
     code = child.wait()
     return code if code >= 0 else 128 - code
 
