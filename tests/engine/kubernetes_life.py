@@ -20,8 +20,8 @@ from infra.clouds.kubernetes.plan.model import KubernetesPlan
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds.kubernetes.cloud import connected
+from ops.clouds.kubernetes.jobs import KubernetesRunner
 from ops.jobs.base import Job
-from ops.jobs.kubernetes import KubernetesRunner
 from ops.jobs.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]

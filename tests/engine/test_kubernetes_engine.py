@@ -22,10 +22,10 @@ from kubernetes_life import RESULT, STACK, STEP, Life, living
 from infra.clouds.kubernetes.plan import jobs
 from infra.graph import render
 from ops.clouds import base
+from ops.clouds.kubernetes.jobs import KINDS
 from ops.commands import status
 from ops.console.phases import Phase
 from ops.errors import CommandError
-from ops.jobs.kubernetes import KINDS
 from ops.project import Project
 
 pytestmark = [
