@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 LEAST_LETTERS = 3  # shorter words are like too many
-ELSEWHERE = {"mig": "unknown key; GPUs are cut into slices on nodes of AWS and in pods of Kubernetes alone"}
+ELSEWHERE = {"mig": "unknown key; only node groups of some clouds can cut their GPUs into slices"}
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -15,7 +15,8 @@ from typer.core import TyperCommand, TyperGroup
 from ops.console.terminal import write, write_fault
 from ops.errors import CommandError
 
-# Name and summary. Options, call and whole help text of each: `command` in ops/commands/<name>.py.
+# Name and summary. Options, call and whole help text of each: `command` in ops/commands/<name>.py,
+# those of `catalog` in ops/commands/catalog.
 COMMANDS = {
     "plan": "Show what a stack would create and cost.",
     "select": "Rank the instance types that fit a job by the price of its work.",
@@ -32,7 +33,7 @@ COMMANDS = {
 }
 CATALOG = {
     "show": "Show a type or GPU in full, several as tables.",
-    "refresh": "Rewrite the tables from AWS's APIs.",
+    "refresh": "Rewrite the tables from the providers' APIs.",
     "charts": "Verify the Helm charts of the table, and complete their digests.",
 }
 HELP = {"context_settings": {"help_option_names": ["-h", "--help"]}, "rich_markup_mode": None}
@@ -58,7 +59,7 @@ class _Commands(TyperGroup):
         super().__init__(**settings)
         for name, summary in COMMANDS.items():
             self.add_command(_Deferred(name, name, summary))
-        tables = [_Deferred(f"catalog_{name}", name, summary) for name, summary in CATALOG.items()]
+        tables = [_Deferred(f"catalog.{name}", name, summary) for name, summary in CATALOG.items()]
         help_ = "Show or refresh the tables of instance types and GPUs."
         self.add_command(TyperGroup(name="catalog", commands=tables, help=help_, no_args_is_help=True, **HELP))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from infra import registry
+from infra import catalog, registry
 from infra.printable import one_line
 from infra.spec.cluster import Cluster
 from infra.spec.errors import Problem, SpecError, explained, key_path, quoted, shown
@@ -22,7 +22,6 @@ from infra.spec.yaml_source import MOST_BYTES, Document, UnreadableError, read
 from infra.suggest import hint, unknown_keys
 
 CLUSTER = "cluster"  # the one key of our own in a stack file
-COMPARED = ("azure", "tencent")  # the tables know their types, and nobody declares them yet
 
 # What the Pulumi command line itself writes at the top of a stack file.
 ENGINE_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt", "environment")
@@ -176,7 +175,7 @@ def _cluster(data: Any) -> tuple[Cluster | None, list[tuple[str, str]]]:
         if "cloud" not in data:
             return None, [(f"{CLUSTER}.cloud", f"is missing; one of: {known}")]
         meant = hint(cloud, registry.CLOUDS) if isinstance(cloud, str) else ""
-        if cloud in COMPARED:
+        if cloud in catalog.load().clouds:  # the tables know its types, and nobody declares it yet
             meant = "; `gpufleet select` compares it, and nobody deploys it yet"
         return None, [(f"{CLUSTER}.cloud", f"must be one of: {known}; not {shown(cloud)}{meant}")]
     kind: type[Cluster] = registry.part(registry.cloud(cloud).spec)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
+from infra import registry
 from infra.handover import Handover
 from infra.plan.model import Finding, Plan
+from infra.plan.summary import summary_of
 from ops.clock import REAL, Clock
-from ops.console.phases import Phase
+from ops.console.phases import Phase, Phases
 from ops.engine.state_repair import Row, State
+from ops.errors import CommandError
+from ops.jobs.base import Job, JobRunner
 from ops.nodes.ssh import NodeState
 from ops.project import Project
+
+Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,26 @@ class Cloud:
     def clear(self, state: State, phase: Phase) -> list[str]:
         """Deletes orphans that the engine cannot, waits until none is left, and returns a line for each."""
         return []
+
+    def copy(self, handover: Handover, phases: Phases) -> Document:
+        """Copies the buckets of `copies`: the document of `gpufleet copy` but for its stack. Raises CommandError."""
+        raise NotImplementedError
+
+    def cluster_runner(self, job: Job, group: str | None) -> JobRunner:
+        """Runs a job through the API of the stack's Kubernetes cluster. Raises CommandError where there is none."""
+        location = summary_of(self.plan).location
+        raise CommandError(f"jobs on {location} are submitted with its own tools: see docs/kubernetes.md")
+
+
+def contributed(module: str) -> tuple[str, Any]:
+    """The cloud whose folder in ops/clouds has this module, such as `catalog_source`, and the module itself.
+
+    Raises LookupError where no cloud has it.
+    """
+    for cloud in registry.CLOUDS:
+        if find_spec(f"ops.clouds.{cloud}.{module.partition('.')[0]}"):
+            return cloud, import_module(f"ops.clouds.{cloud}.{module}")
+    raise LookupError(module)
 
 
 def of(project: Project, plan: Plan) -> Cloud:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from infra import catalog
+from infra import catalog, registry
 from infra.catalog import FabricNeed, Precision, UnknownRegionError, selection
 from infra.catalog.selection import Ask, AskError, Choice, Exchange, Offer
 from ops.console.terminal import Json, Rate, show
@@ -19,7 +19,8 @@ from ops.errors import CommandError
 
 Document = dict[str, Any]
 SHOWN = 12  # rows that a person reads; --json has them all
-DEPLOYED = ("aws", "alicloud")  # the clouds that `up` knows; the tables know more
+RENTED = catalog.load().clouds
+DEPLOYED = tuple(cloud for cloud in registry.CLOUDS if cloud in RENTED)  # the clouds of the tables that `up` knows
 
 
 def command(
@@ -31,9 +32,7 @@ def command(
     precision: Annotated[Precision, typer.Option(help="format of the matrix products")] = "bf16",
     fabric: Annotated[FabricNeed, typer.Option(help="a fast network between nodes")] = "preferred",
     budget: Annotated[float | None, typer.Option(metavar="USD", help="at most, per hour, all nodes")] = None,
-    clouds: Annotated[
-        str, typer.Option(metavar="NAME,…", help="of aws, alicloud, azure, tencent: in one table")
-    ] = "aws",
+    clouds: Annotated[str, typer.Option(metavar="NAME,…", help=f"of {', '.join(RENTED)}: in one table")] = DEPLOYED[0],
     rate: Rate = None,
     as_json: Json = False,
 ) -> None:

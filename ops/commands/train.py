@@ -11,6 +11,7 @@ import typer
 
 from infra.handover import Handover
 from ops import stack as stacks
+from ops.clouds import base as clouds
 from ops.console.terminal import Json, Screen, show
 from ops.errors import CommandError
 from ops.jobs import base, progress, runs, storage_grants
@@ -56,7 +57,10 @@ def train(
     handover = stacks.discovered(project, stack).handover
     run, resumed = runs.choose(project, stack, Path(job).stem)
     whole = Job(run, text, tuple(overrides), resumed, _command(job, stack, overrides, group), upload)
-    runner = _on_kubernetes(project, stack, whole, group) if handover.kubernetes else _over_ssh(handover, whole, group)
+    if handover.kubernetes:
+        runner = clouds.of(project, stacks.decide(stacks.read(project, stack))).cluster_runner(whole, group)
+    else:
+        runner = _over_ssh(handover, whole, group)
     return base.run(runner, on_event)
 
 
@@ -70,24 +74,6 @@ def _over_ssh(handover: Handover, job: Job, group: str | None) -> JobRunner:
     if missing := [f"{s.name} is {s.state}: {s.reason}" for s in ssh.states(chosen) if s.state != "ready"]:
         raise CommandError(*missing, f"`gpufleet up {handover.stack}` makes the nodes ready")
     return SshRunner(handover, chosen, job, storage_grants.of_run(chosen, job.upload))
-
-
-def _on_kubernetes(project: Project, stack: str, job: Job, group: str | None) -> JobRunner:
-    """group: the first one or None, since the runtime of TrainJobs, which `up` installs there, is of that one alone."""
-    from infra.clouds.kubernetes.plan.model import KubernetesPlan
-    from infra.plan.summary import summary_of
-    from ops.clouds.kubernetes.cloud import connected
-    from ops.jobs.kubernetes import KubernetesRunner
-
-    plan = stacks.decide(stacks.read(project, stack))
-    if not isinstance(plan, KubernetesPlan):
-        raise CommandError(
-            f"jobs on {summary_of(plan).location} are submitted with its own tools: see docs/kubernetes.md"
-        )
-    first = plan.groups[0].name
-    if group not in (None, first):
-        raise CommandError(f"--group {group}: jobs run on the first group of `nodes`, {first}; omit --group", code=2)
-    return KubernetesRunner(plan, job, connected(plan))
 
 
 def _command(job: str, stack: str, overrides: Sequence[str], group: str | None) -> str:

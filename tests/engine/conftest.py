@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from engine_runner import EngineRunner
 
-from infra.clouds.local import sweep
+from infra.clouds.local.nodes import sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "tests" / "lab"))  # its hosts and its package repositories

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.clouds.local import site
+from infra.clouds.local.nodes import site
 from ops.engine import pulumi as engine
 from ops.errors import CommandError
 from ops.project import Project

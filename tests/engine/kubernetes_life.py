@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +17,13 @@ from engine_runner import EngineRunner
 from kubernetes_cluster import control_plane
 from kubernetes_cluster.control_plane import ControlPlane
 
+from infra.clouds.kubernetes.plan import jobs
 from infra.clouds.kubernetes.plan.model import KubernetesPlan
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds.kubernetes.cloud import connected
+from ops.clouds.kubernetes.jobs import KubernetesRunner
 from ops.jobs.base import Job
-from ops.jobs.kubernetes import KubernetesRunner
 from ops.jobs.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -39,6 +41,31 @@ RESULT = {
     "accuracy": None,
     "seconds": 1.0,
 }
+FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
+
+
+class Told(Exception):
+    """What a job waits for; ends the waiting."""
+
+
+def tell_all_but(passing: str) -> Callable[[dict[str, Any]], None]:
+    def tell(event: dict[str, Any]) -> None:
+        if event["reason"] != passing:
+            raise Told(event["reason"])
+
+    return tell
+
+
+def applied(plan: KubernetesPlan) -> dict[str, dict[str, Any]]:
+    """One object of each kind that is applied, by its kind: the plan's, and those of every form of a job."""
+    objects = {manifest.body["kind"]: dict(manifest.body) for manifest in plan.tenant.manifests}
+    for form in FORMS:
+        tenant = replace(plan.tenant, form=form)
+        submitted = jobs.objects(
+            tenant, plan.groups[0], plan.storage, f"as-{form}", "steps = 1\n", ["--set", "seed=2"], "key"
+        )
+        objects |= {body["kind"]: dict(body) for body in submitted}
+    return json.loads(json.dumps(objects))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from aws_life import IMAGE, REPOSITORY
 from cloud_life import Life
 from engine_runner import EngineRunner, until
 
-from infra.clouds.local import machine
+from infra.clouds.local.nodes import machine
 
 WITHOUT = [tool for tool in (*machine.TOOLS, "gpg", "nft") if not shutil.which(tool)]
 pytestmark = [

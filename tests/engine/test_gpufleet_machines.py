@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from engine_runner import EngineRunner, until
 
-from infra.clouds.local import process, processes, site
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import process, processes, site
+from infra.clouds.local.nodes.site import NodeSpec
 from infra.clouds.machines.plan import MachinesPlan
 from infra.evaluate import decide
 from infra.spec import load

@@ -14,7 +14,7 @@ import pytest
 from engine_runner import EngineRunner, until
 from test_gpufleet_local import JOB, Gpufleet
 
-from infra.clouds.local import machine
+from infra.clouds.local.nodes import machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = "boxes"

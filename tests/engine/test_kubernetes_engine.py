@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,15 +17,15 @@ from engine_runner import EngineRunner, until
 from kubernetes_cluster import control_plane
 from kubernetes_cluster.api import Refused
 from kubernetes_cluster.planted import PLANTED, planted
-from kubernetes_life import RESULT, STACK, STEP, Life, living
+from kubernetes_life import RESULT, STACK, STEP, Life, Told, applied, living, tell_all_but
 
 from infra.clouds.kubernetes.plan import jobs
 from infra.graph import render
 from ops.clouds import base
+from ops.clouds.kubernetes.jobs import KINDS
 from ops.commands import status
 from ops.console.phases import Phase
 from ops.errors import CommandError
-from ops.jobs.kubernetes import KINDS
 from ops.project import Project
 
 pytestmark = [
@@ -35,19 +35,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Unverified HTTPS request"),  # of a certificate made on loopback
 ]
 NOW = "2026-11-22T12:00:00Z"
-FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
-
-
-class Told(Exception):
-    """What a job waits for; ends the waiting."""
-
-
-def tell_all_but(passing: str) -> Callable[[dict[str, Any]], None]:
-    def tell(event: dict[str, Any]) -> None:
-        if event["reason"] != passing:
-            raise Told(event["reason"])
-
-    return tell
 
 
 @pytest.fixture(scope="module")
@@ -153,15 +140,7 @@ def test_a_failed_set_is_gone_before_it_is_submitted_again(life: Life, form: Lit
 def objects(life: Life) -> dict[str, dict[str, Any]]:
     """One object of each kind that is applied, by its kind: the plan's, and those of every form of a job."""
     life.describe()
-    plan = life.plan
-    found = {manifest.body["kind"]: dict(manifest.body) for manifest in plan.tenant.manifests}
-    for form in FORMS:
-        tenant = replace(plan.tenant, form=form)
-        submitted = jobs.objects(
-            tenant, plan.groups[0], plan.storage, f"as-{form}", "steps = 1\n", ["--set", "seed=2"], "key"
-        )
-        found |= {body["kind"]: dict(body) for body in submitted}
-    return json.loads(json.dumps(found))
+    return applied(life.plan)
 
 
 @pytest.mark.parametrize("kind", ["Job", "JobSet", "TrainJob"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from engine_runner import EngineRunner, traces, until
 
-from infra.clouds.local import machine, sweep
+from infra.clouds.local.nodes import machine, sweep
 
 ABSENT = [tool for tool in machine.TOOLS if not shutil.which(tool)]
 pytestmark = [

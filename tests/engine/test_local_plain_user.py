@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.clouds.local import process
+from infra.clouds.local.nodes import process
 
 pytestmark = [
     pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems())),
@@ -23,7 +23,7 @@ PLAIN_UID = 54321
 STORY = """
 import encodings.idna, os, subprocess, sys
 from pathlib import Path
-from infra.clouds.local import process, site, sweep
+from infra.clouds.local.nodes import process, site, sweep
 
 os.setgroups([]), os.setgid({uid}), os.setuid({uid}), os.chdir("/")
 place = Path(sys.argv[1], "a plain user's 100 % folder", "local", "stack")

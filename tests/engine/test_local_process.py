@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from engine_runner import EngineRunner, traces, until
 
-from infra.clouds.local import process, sweep
+from infra.clouds.local.nodes import process, sweep
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from infra.clouds.local import machine, process, wire
-from infra.clouds.local.errors import LocalError, one_line_errors
+from infra.clouds.local.nodes import machine, process, wire
+from infra.clouds.local.nodes.errors import LocalError, one_line_errors
 from infra.clouds.local.provider import SiteProvider
 
 

@@ -21,8 +21,8 @@ from ssh_hosts import Played, Site, make_package
 
 from infra import catalog
 from infra.catalog import drivers
-from infra.clouds.local import base, machine, sweep
-from infra.clouds.local.site import MACHINE_USER, NodeSpec
+from infra.clouds.local.nodes import base, machine, sweep
+from infra.clouds.local.nodes.site import MACHINE_USER, NodeSpec
 from infra.handover import Disks, Handover, Storage
 from ops.nodes import ssh
 

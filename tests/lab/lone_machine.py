@@ -11,8 +11,8 @@ import pytest
 from gpu_machines import CIDR, GATEWAY, NETWORK
 from ssh_hosts import Site, make_package
 
-from infra.clouds.local import base, machine, sweep
-from infra.clouds.local.site import MACHINE_USER, NodeSpec
+from infra.clouds.local.nodes import base, machine, sweep
+from infra.clouds.local.nodes.site import MACHINE_USER, NodeSpec
 
 NAME, ADDRESS = "box-1", f"{NETWORK}.11"
 

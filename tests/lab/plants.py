@@ -6,7 +6,7 @@ import json
 
 from gpu_machines import GpuMachine
 
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 
 # What root holds: nothing of it may change by what others plant. Modes, owners and contents. A file whose inode has not
 # changed since the last look (its ctime, which nobody sets) has the contents of then.

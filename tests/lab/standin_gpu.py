@@ -146,14 +146,8 @@ def bound():
     load()
     there, module = state(), loaded()
     if not module:
-        return (
-            None,
-            9,
-            (
-                "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
-                "Make sure that the latest NVIDIA driver is installed and running."
-            ),
-        )
+        words = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+        return None, 9, words + "Make sure that the latest NVIDIA driver is installed and running."
     if module[0] != library():
         short = ".".join((library() or "").split(".")[:2])
         return None, 18, f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {short}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 
 pytestmark = pytest.mark.drill
 

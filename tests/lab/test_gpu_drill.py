@@ -28,7 +28,7 @@ from gpu_machines import Boot, GpuMachine
 from scenarios import SCENARIOS
 from ssh_hosts import Played
 
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 
 pytestmark = pytest.mark.drill
 

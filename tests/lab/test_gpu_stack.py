@@ -11,7 +11,7 @@ import pytest
 from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played
 
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 
 PAGE = Path(__file__).parents[2] / "docs/gpu-node.md"
 LAB_ONLY = ("/etc/ssh/sshd_config.d/gpufleet.conf",)  # what boots a machine of the lab

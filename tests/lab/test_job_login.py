@@ -14,7 +14,7 @@ import pytest
 from gpu_machines import LINE_SECONDS
 from ssh_hosts import Site
 
-from infra.clouds.local.site import MACHINE_UID, MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_UID, MACHINE_USER
 from infra.handover import Handover
 from ops.errors import CommandError
 from ops.jobs import rendezvous

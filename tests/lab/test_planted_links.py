@@ -14,7 +14,7 @@ from gpu_machines import Boot, GpuMachine, Hardware
 from ssh_hosts import Played, make_key
 
 from infra.clouds.aws.plan.volumes import scratch
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 from infra.handover import Disks, Storage
 
 pytestmark = pytest.mark.drill

@@ -18,7 +18,7 @@ from moto.sts.models import sts_backends
 from ssh_hosts import Played, make_key
 from test_tenants import tenant
 
-from infra.clouds.local.site import MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_USER
 from infra.handover import Handover, Storage
 from ops.jobs import rendezvous, storage_grants
 from ops.nodes import ssh

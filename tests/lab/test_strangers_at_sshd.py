@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from ssh_hosts import addresses, free_port
 
-from infra.clouds.local import process, sweep
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import process, sweep
+from infra.clouds.local.nodes.site import NodeSpec
 
 pytestmark = pytest.mark.skipif(bool(process.problems()), reason="; ".join(process.problems()))
 

@@ -13,7 +13,7 @@ import pytest
 from gpu_machines import LINE_SECONDS, Boot, GpuMachine, Hardware
 from ssh_hosts import Played, make_key
 
-from infra.clouds.local.site import MACHINE_UID, MACHINE_USER
+from infra.clouds.local.nodes.site import MACHINE_UID, MACHINE_USER
 
 pytestmark = pytest.mark.in_order
 

@@ -23,7 +23,7 @@ OUTSIDE_CHECKED = ("ops/", "infra/clouds/local/", "training/elastic/")
 EDGES = (
     "ops/clock.py",
     "ops/engine/processes.py",  # runs every command
-    "infra/clouds/local/processes.py",
+    "infra/clouds/local/nodes/processes.py",
     "training/elastic/system.py",  # clock, chance and processes of the launcher
     "training/elastic/rendezvous/",  # the sockets of the store
 )

@@ -29,9 +29,9 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ops/console",),
         ("ops/engine",),
         ("ops/nodes",),
+        ("ops/jobs",),
         ("ops/clouds",),
         ("ops/stack.py",),
-        ("ops/jobs",),
         ("ops/commands",),
         ("ops/demo.py", "ops/__main__.py"),
     ),
@@ -76,7 +76,7 @@ WALLS = (
     # SDKs of accounts and clusters; training/checkpoint/remote.py speaks S3's protocol to whatever store there is.
     Wall(r"", r"boto(3|core)(\.|$)", r"(ops/clouds/aws/|training/checkpoint/remote\.py)"),
     Wall(r"", r"alibabacloud_", r"ops/clouds/alicloud/"),
-    Wall(r"", r"kubernetes(\.|$)", r"ops/(clouds|jobs)/kubernetes"),
+    Wall(r"", r"kubernetes(\.|$)", r"ops/clouds/kubernetes/"),
     # Stack file, plan, checks and tables know no cloud and no drawing of a plan.
     Wall(r"infra/(spec|plan|checks|catalog)/", r"infra\.(graph|policy|policy_pack|clouds)(\.|$)"),
     Wall(r"training/", r"(infra|ops)(\.|$)"),

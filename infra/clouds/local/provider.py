@@ -20,9 +20,9 @@ from typing import Any
 
 from pulumi import dynamic
 
-from infra.clouds.local import machine, process, processes, site, sweep, wire
-from infra.clouds.local.errors import LocalError, one_line_errors
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import machine, process, processes, site, sweep, wire
+from infra.clouds.local.nodes.errors import LocalError, one_line_errors
+from infra.clouds.local.nodes.site import NodeSpec
 
 SITE_REPLACES = ("path", "isolation", "network")
 NODE_REPLACES = ("site", "path", "node", "address", "port", "storage", "machine")

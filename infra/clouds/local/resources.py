@@ -8,7 +8,7 @@ from typing import Any
 from pulumi import ComponentResource, Output, ProviderResource, ResourceOptions, dynamic
 
 from infra import handover
-from infra.clouds.local import base, site
+from infra.clouds.local.nodes import base, site
 from infra.clouds.local.plan import LocalPlan
 from infra.clouds.local.provider import NodeProvider, SiteProvider
 from infra.plan.model import NodePlan

@@ -13,14 +13,14 @@ from infra.clouds.alicloud.plan.model import AlicloudPlan
 from infra.handover import Handover
 from infra.plan.model import Finding
 from ops.clouds import base, discovery
-from ops.clouds.alicloud import account_checks
+from ops.clouds.alicloud import account_checks, copies
 from ops.clouds.alicloud.account import Account, answers
 from ops.clouds.alicloud.adoption import AlicloudAdoption
 from ops.clouds.alicloud.resource_ids import TAGGED
 from ops.clouds.alicloud.tagged_resources import ASSURANCE, Instance, TaggedResource, instances, members, resources
-from ops.clouds.base import Discovered
+from ops.clouds.base import Discovered, Document
 from ops.clouds.discovery import Machine
-from ops.console.phases import Phase
+from ops.console.phases import Phase, Phases
 from ops.engine import orphans, state_repair
 from ops.engine.pulumi import Engine
 from ops.engine.state_repair import Row, State
@@ -105,6 +105,9 @@ class Cloud(base.Cloud):
             self.clock.sleep(POLL_SECONDS)
             left = self._orphans(state)
         return [str(resource) for resource in first]
+
+    def copy(self, handover: Handover, phases: Phases) -> Document:
+        return copies.copy(self.project, self.plan, handover, phases)
 
     def _sources(self) -> Iterator[Finding]:
         """For a stack that was never up, the engine would fail with "unknown stack" in the middle of the deployment."""

@@ -1,4 +1,4 @@
-"""Instance types, offerings and prices of one AWS region, as rows of the catalog's tables.
+"""Instance types, offerings and prices of one AWS region, as rows of the tables, for `gpufleet catalog refresh`.
 
 Sources: EC2 User Guide, "Spot placement score" (at least three instance types, or the score is low whatever the
 capacity; ten different requests a day); Price List API, "Finding services and products" (available in three regions).
@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from infra.catalog import Catalog, Gpu, InstanceType, Offering, Price, SpotPrice
+from infra.catalog.merge import Answers
 from infra.clouds.aws.catalog import ec2
-from infra.clouds.aws.catalog.merge import Answers
 from ops.clouds.aws.account import Account, answers
 
 PRICE_LIST_REGION = "us-east-1"
@@ -31,11 +31,12 @@ LINUX_ON_DEMAND = {  # one product a type: Linux without more, on shared machine
 }
 
 
-def ask(account: Account, tables: Catalog, on_progress: Callable[[str], object]) -> Answers:
+def ask(region: str, tables: Catalog, on_progress: Callable[[str], object]) -> Answers:
     """All that the tables hold of a region: types with NVIDIA GPUs, and the other types that they have already.
 
     on_progress: called with the name of each query. Raises CommandError.
     """
+    account = Account(region)
     now, known = datetime.now(UTC), {kind.name for kind in tables.types}
     with answers(account):
         on_progress("instance types")

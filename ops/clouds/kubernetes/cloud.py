@@ -21,6 +21,7 @@ from ops.clouds.base import Discovered
 from ops.engine import state_repair
 from ops.engine.state_repair import State
 from ops.errors import CommandError
+from ops.jobs.base import Job, JobRunner
 from ops.nodes.ssh import NodeState
 
 ANSWER_SECONDS = 10.0
@@ -53,6 +54,17 @@ class Cloud(base.Cloud):
         """The cluster's nodes with the groups' labels; none is in the handover, since there is no SSH login."""
         api = client.CoreV1Api(connected(self.plan))
         return Discovered(handover, tuple(state for group in self.plan.groups for state in _states(api, group)))
+
+    def cluster_runner(self, job: Job, group: str | None) -> JobRunner:
+        """group: the first one or None, since the runtime of TrainJobs, which `up` installs there, is of that one
+        alone."""
+        from ops.clouds.kubernetes.jobs import KubernetesRunner
+
+        first = self.plan.groups[0].name
+        if group not in (None, first):
+            message = f"--group {group}: jobs run on the first group of `nodes`, {first}; omit --group"
+            raise CommandError(message, code=2)
+        return KubernetesRunner(self.plan, job, connected(self.plan))
 
     def renewable(self, group: str) -> None:
         raise CommandError(f"--renew {group}: the nodes belong to the cluster, whose owner renews them", code=2)

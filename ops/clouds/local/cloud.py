@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.clouds.local import sweep
-from infra.clouds.local.errors import LocalError
+from infra.clouds.local.nodes import sweep
+from infra.clouds.local.nodes.errors import LocalError
 from infra.plan.model import Plan
 from ops.clouds import base
 from ops.console.phases import Phase

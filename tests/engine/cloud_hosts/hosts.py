@@ -27,9 +27,9 @@ from cloud_hosts import image, metadata
 from cloud_hosts.image import Mirrors
 from cloud_hosts.land import Instance, Land
 from infra.clouds.bundle import LOCK, PLAYER, PROJECT, needed
-from infra.clouds.local import base, machine, sweep, wire
-from infra.clouds.local.processes import run
-from infra.clouds.local.site import NodeSpec, kernel_name
+from infra.clouds.local.nodes import base, machine, sweep, wire
+from infra.clouds.local.nodes.processes import run
+from infra.clouds.local.nodes.site import NodeSpec, kernel_name
 
 PERSON, PEOPLE = "198.51.100.7", "198.51.100.0/24"
 LOOK_SECONDS = 0.2

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cloud_hosts.land import Instance
-from infra.clouds.local import machine
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import machine
+from infra.clouds.local.nodes.site import NodeSpec
 
 UID = 1100
 CONSOLE = "-----BEGIN SSH HOST KEY KEYS-----\n{key} root@{name}\n-----END SSH HOST KEY KEYS-----\n"

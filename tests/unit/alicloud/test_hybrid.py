@@ -11,7 +11,7 @@ from infra.evaluate import decide
 from infra.graph import render
 from infra.handover import Copied, Handover
 from infra.spec import SpecError, load
-from ops.commands import copy
+from ops.clouds.alicloud import copies
 from ops.errors import CommandError
 
 COPY = "{stack: a100-prod, storage: data, prefix: runs/gpt, to: models, gib_per_month: 500}"
@@ -62,22 +62,22 @@ def test_rclone_is_told_both_ends_and_no_key_stands_in_a_command() -> None:
     cluster = told()
     (one,) = cluster.copies
 
-    source, target = copy.endpoints(cluster, one)
-    environment = copy.environment(cluster, one, {**ALIBABA, "AWS_PROFILE": "train"})
+    source, target = copies.endpoints(cluster, one)
+    environment = copies.environment(cluster, one, {**ALIBABA, "AWS_PROFILE": "train"})
 
     assert source == "from:data-0a1b2c3/runs/gpt"
     assert target == "to:${storage-models-bucket.bucket}/runs/gpt"
     assert environment["RCLONE_CONFIG_FROM_ENV_AUTH"] == "true"
     assert environment["RCLONE_CONFIG_TO_ENDPOINT"] == "oss-cn-beijing.aliyuncs.com"
     assert environment["RCLONE_CONFIG_TO_SECRET_ACCESS_KEY"] == "secret"
-    assert "secret" not in f"{source} {target} {copy.OPTIONS}"
+    assert "secret" not in f"{source} {target} {copies.OPTIONS}"
 
 
 def test_what_the_caller_has_set_of_rclone_wins_and_aws_authorities_get_rclones_name() -> None:
     cluster = told()
     own = {**ALIBABA, "RCLONE_CONFIG_TO_ENDPOINT": "oss-accelerate.aliyuncs.com", "AWS_CA_BUNDLE": "/etc/ours.pem"}
 
-    environment = copy.environment(cluster, cluster.copies[0], own)
+    environment = copies.environment(cluster, cluster.copies[0], own)
 
     assert environment["RCLONE_CONFIG_TO_ENDPOINT"] == "oss-accelerate.aliyuncs.com"
     assert environment["RCLONE_CA_CERT"] == "/etc/ours.pem"
@@ -88,14 +88,14 @@ def test_nothing_is_copied_before_the_other_stack_is_up() -> None:
     cluster = told(bucket="")
 
     with pytest.raises(CommandError, match="a100-prod does not export that bucket yet; run `gpufleet up a100-prod`"):
-        copy.endpoints(cluster, cluster.copies[0])
+        copies.endpoints(cluster, cluster.copies[0])
 
 
 def test_without_keys_of_alibaba_cloud_one_line_says_which() -> None:
     cluster = told()
 
     with pytest.raises(CommandError, match="set ALIBABA_CLOUD_ACCESS_KEY_ID"):
-        copy.environment(cluster, cluster.copies[0], {})
+        copies.environment(cluster, cluster.copies[0], {})
 
 
 def test_nodes_know_of_no_copy() -> None:

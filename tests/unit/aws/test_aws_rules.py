@@ -8,6 +8,7 @@ import pytest
 from clusters import Project, cluster, group
 from eks_rule_cases import CASES as EKS_CASES
 from eks_rule_cases import eks
+from price_rule_cases import CASES as PRICE_CASES
 from rule_cases import BLOCK, RESERVED
 from rule_cases import CASES as EC2_CASES
 from storage_rule_cases import CASES as STORAGE_CASES
@@ -19,7 +20,7 @@ from infra.clouds.aws.plan.model import AwsPlan
 from infra.evaluate import decide
 from infra.plan.layout import LayoutError
 
-CASES = {**EC2_CASES, **STORAGE_CASES, **EKS_CASES}
+CASES = {**EC2_CASES, **PRICE_CASES, **STORAGE_CASES, **EKS_CASES}
 OF_THE_FILE = {"eks-name-fits"}  # its name, which is no key of it
 ALWAYS = {"items-have-a-price", "down-leaves-something"}  # what depends on use has no price; a key goes late
 

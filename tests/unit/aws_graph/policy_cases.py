@@ -7,6 +7,7 @@ import policy_data_cases
 import policy_kubernetes_cases
 import policy_network_cases
 import policy_nodes_cases
+import policy_powers_cases
 import policy_trust_cases
 from policy_samples import Insecure, Secure
 
@@ -15,6 +16,7 @@ KINDS = {
     "nodes": policy_nodes_cases,
     "access": policy_access_cases,
     "trust": policy_trust_cases,
+    "powers": policy_powers_cases,
     "data": policy_data_cases,
     "kubernetes": policy_kubernetes_cases,
 }

@@ -15,15 +15,16 @@ import pytest
 from aws_answers import CREDENTIALS, REGION, answering, days_ago, instance_types, product, spot_change
 
 from infra.catalog import InstanceType, Offering, Price, SpotPrice, load
+from infra.catalog.merge import Answers, merge, together
 from infra.catalog.table import read, write
-from infra.clouds.aws.catalog.merge import Answers, merge, together
-from ops.commands import catalog_refresh
+from ops.clouds.aws import catalog_source
+from ops.commands.catalog import refresh
 from ops.console.phases import Phases
 from ops.console.terminal import Screen
 from ops.errors import CommandError
 
 TABLES = load()
-SHIPPED = Path(catalog_refresh.TABLES)
+SHIPPED = Path(refresh.TABLES)
 TODAY = date(2026, 12, 1)
 PRICES = [product("p4d.24xlarge", "20.0"), product("c7i.large", "0.08925"), product("m5.large", "0.096")]
 SPOT = [spot_change("p4d.24xlarge", "use1-az2", "7.5", days_ago(10))]
@@ -48,8 +49,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str
         types: dict[str, dict[str, Any]] | None = None, agreed: Callable[[dict[str, Any]], bool] = lambda _: True
     ) -> dict[str, Any]:
         with answering(types or instance_types(), PRICES, SPOT) as account:
-            monkeypatch.setattr(catalog_refresh, "Account", lambda _: account)
-            return catalog_refresh.refresh([REGION], Phases(Screen(), quiet=True), agreed, folder)
+            monkeypatch.setattr(catalog_source, "Account", lambda _: account)
+            return refresh.refresh([REGION], Phases(Screen(), quiet=True), agreed, folder)
 
     return refreshed
 
@@ -86,7 +87,7 @@ def test_a_refresh_tells_each_figure_that_changes(run: Callable[..., dict[str, A
     assert price["row"] == "p4d.24xlarge in us-east-1"
     assert price["cells"] == {"on_demand_per_hour": {"before": 21.957642, "after": 20.0}}
     assert changes(told, "types", "changed") == []
-    assert "on_demand_per_hour: 21.957642 → 20.0" in catalog_refresh.text(told)
+    assert "on_demand_per_hour: 21.957642 → 20.0" in refresh.text(told)
 
 
 def test_rows_that_aws_does_not_give_are_kept_and_told(run: Callable[..., dict[str, Any]], folder: Path) -> None:
@@ -142,7 +143,7 @@ def test_other_clouds_and_regions_stay_as_they_are() -> None:
     old = replace(TABLES, types=(*TABLES.types, cloud), prices=(*TABLES.prices, elsewhere))
     nothing = Answers(regions=(REGION,), types=(), offerings=(), prices=(), spot=())
 
-    merged = merge(old, nothing)
+    merged = merge(old, nothing, "aws")
 
     assert merged.catalog.types == old.types
     assert merged.catalog.prices == old.prices
@@ -159,13 +160,13 @@ def test_a_type_that_one_of_two_regions_has_is_no_news() -> None:
 
     assert both.regions == (REGION, "eu-west-1")
     assert both.left_out == ("x",)
-    assert [change for change in merge(TABLES, both).changes if change.table == "types"] == []
+    assert [change for change in merge(TABLES, both, "aws").changes if change.table == "types"] == []
 
 
 def test_offerings_that_are_gone_go_where_aws_was_asked_and_nowhere_else() -> None:
     nothing = Answers(regions=(REGION,), types=(), offerings=(), prices=(), spot=())
 
-    merged = merge(TABLES, nothing)
+    merged = merge(TABLES, nothing, "aws")
 
     assert {row.region for row in TABLES.offerings} - {row.region for row in merged.catalog.offerings} == {REGION}
     gone = [change.row for change in merged.changes if (change.table, change.kind) == ("offerings", "gone")]
@@ -181,7 +182,7 @@ def test_without_credentials_one_line_says_so(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "none"))
 
     with pytest.raises(CommandError) as failure:
-        catalog_refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
+        refresh.refresh([REGION], Phases(Screen(), quiet=True), lambda _: True, folder)
 
     assert str(failure.value).count("\n") == 0
     assert "Unable to locate credentials" in str(failure.value)

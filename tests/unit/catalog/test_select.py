@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from infra import catalog as tables
-from ops.commands import catalog_show as catalog
 from ops.commands import select
+from ops.commands.catalog import show as catalog
 from ops.errors import CommandError
 
 A100_ELSEWHERE = [kind.name for kind in tables.load().types if kind.cloud != "aws" and "A100" in (kind.gpu or "")]

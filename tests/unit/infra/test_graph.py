@@ -13,7 +13,7 @@ import pytest
 from projects import REPOSITORY, Project
 from pulumi import ComponentResource, CustomResource, Output, ProviderResource, ResourceOptions
 
-from infra.clouds.local import site
+from infra.clouds.local.nodes import site
 from infra.graph import Graph, canonical, plan_document, record, render
 from infra.graph.document import _plain, _row
 from infra.graph.program import PROJECT, SECRET, DuplicateUrnError

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.clouds.local import machine, tree
-from infra.clouds.local.errors import LocalError
-from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
+from infra.clouds.local.nodes import machine, tree
+from infra.clouds.local.nodes.errors import LocalError
+from infra.clouds.local.nodes.site import MACHINE_UID, MACHINE_USER, NodeSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="files of a machine belong to its logins: needs root")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from infra import registry
-from infra.clouds.local import sweep
-from infra.clouds.local.errors import LocalError
+from infra.clouds.local.nodes import sweep
+from infra.clouds.local.nodes.errors import LocalError
 from infra.evaluate import decide
 from infra.spec import load
 from ops.clouds import base

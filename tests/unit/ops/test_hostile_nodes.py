@@ -9,7 +9,6 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from io import StringIO
 from pathlib import Path
 from queue import Queue
@@ -31,8 +30,7 @@ from ops.jobs.workers import Worker
 from ops.nodes import host_keys
 from ops.nodes import ssh as nodes
 from ops.project import Project
-from ops.untrusted import Report, Result, UnreadableError
-from training.metrics import result
+from ops.untrusted import Report
 
 PROGRAMS = Path(__file__).resolve().parents[3] / "playbooks"
 MEMORY_BYTES = 50 * 1024 * 1024
@@ -246,27 +244,6 @@ def test_hostile_results_and_events_leave_the_run_a_line(tmp_path: Path) -> None
         json.dumps(run.as_json(), allow_nan=False)
 
 
-def test_hostile_metrics_are_left_out_line_by_line() -> None:
-    good = {"step": 5, "steps": 10, "loss": 2.0, "lr": 0.1, "samples_per_second": 9.5, "seconds": 1.0}
-    bad = b"\n".join(in_place_of({"step": "x"}))
-
-    rows = list(untrusted.metrics(bad + b"\n" + json.dumps(good).encode() + b"\n"))
-
-    assert rows[-1] == good
-    assert all(isinstance(row["step"], int) for row in rows)
-
-
-def test_a_result_is_read_with_all_that_training_writes() -> None:
-    written = result.Result(
-        name="x", steps=1, digest="d", accuracy=None, loss=0.5, samples_per_second=1.0, lost_steps=0, restarts=0,
-        seconds=1.0, world_size=1, finished=True, device="cpu", compute="fp32", channels_last=False, trial_seconds=None,
-        versions={"torch": "2"},
-    )  # fmt: skip
-
-    assert set(Result.model_fields) == {field.name for field in fields(result.Result)}
-    assert untrusted.parsed(Result, json.dumps(asdict(written))).model_dump() == asdict(written)
-
-
 @pytest.mark.parametrize("name", [ESCAPE, "-oProxyCommand=id", "../../x", "a b", "{{ 1 }}", "", "a" * 300, "häuser"])
 def test_a_machine_that_calls_itself_anything_is_told_and_not_reached(name: str) -> None:
     machine = Instance("i-1", "running", {}, name, "10.0.0.9", "", spot=False, attached=frozenset())
@@ -296,8 +273,3 @@ def test_a_console_gives_a_key_or_nothing(tmp_path: Path) -> None:
 
         assert keys in ({}, {"i-1": "ssh-ed25519 AAAA"})
         assert file.read_text() == ("i-1,10.0.0.9 ssh-ed25519 AAAA\n" if keys else "")
-
-
-def test_an_unreadable_document_is_said_to_be_so_in_one_line() -> None:
-    with pytest.raises(UnreadableError, match=r"^checks\.0\.ok: [\x20-\x7e]+$"):
-        untrusted.parsed(Report, b'{"ready": true, "checks": [{"name": "a", "ok": "\\u001b[2J"}]}')

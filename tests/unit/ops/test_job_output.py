@@ -15,9 +15,9 @@ from infra.evaluate import decide
 from infra.handover import Node
 from infra.spec import load
 from ops import untrusted
+from ops.clouds.kubernetes.jobs import KubernetesRunner
 from ops.errors import CommandError
 from ops.jobs.base import Event, Job
-from ops.jobs.kubernetes import KubernetesRunner
 from ops.jobs.runs import Run
 from ops.jobs.workers import Worker
 

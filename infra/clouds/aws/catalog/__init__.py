@@ -1,1 +1,1 @@
-"""The tables of the catalogue that AWS answers for: its answers as rows, and how they are merged."""
+"""The tables of the catalogue that AWS answers for: its answers as rows."""

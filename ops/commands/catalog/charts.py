@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ops.clouds.kubernetes.charts import lock
+from ops.clouds import base
 from ops.console.phases import Phases
 from ops.console.terminal import Json, Screen, show
 
@@ -16,4 +16,5 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Download every Helm chart of the table, verify its repository's digest, and list the missing digests."""
+    _, lock = base.contributed("charts.lock")
     show(lock.charts(Phases(Screen(), quiet=as_json), write=write_table), as_json, lock.text)

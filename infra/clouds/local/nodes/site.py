@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.clouds.local.processes import run
+from infra.clouds.local.nodes.processes import run
 
 MACHINE_USER, MACHINE_UID = "ops", 1000
 

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.clouds.local import processes
-from infra.clouds.local.errors import LocalError
-from infra.clouds.local.site import locked
+from infra.clouds.local.nodes import processes
+from infra.clouds.local.nodes.errors import LocalError
+from infra.clouds.local.nodes.site import locked
 
 PACKAGES = (
     "ca-certificates", "dbus", "gpg", "iproute2", "kmod", "nftables", "openssh-server", "procps", "python3",

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.clouds.local import processes
-from infra.clouds.local.errors import LocalError
-from infra.clouds.local.processes import Process
-from infra.clouds.local.site import kernel_name, locked, publish, tag
+from infra.clouds.local.nodes import processes
+from infra.clouds.local.nodes.errors import LocalError
+from infra.clouds.local.nodes.processes import Process
+from infra.clouds.local.nodes.site import kernel_name, locked, publish, tag
 
 NAMESPACES, LINKS = Path("/run/netns"), Path("/sys/class/net")
 CGROUPS, NSPAWN = Path("/sys/fs/cgroup"), Path("/run/systemd/nspawn")

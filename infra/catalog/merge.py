@@ -1,4 +1,4 @@
-"""The tables and what AWS answers, put together: what changes, what stays although nobody confirmed it."""
+"""The tables merged with the answers of one cloud: what changes, and what stays although nobody confirmed it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infra.catalog.catalog import Catalog
 from infra.catalog.rows import InstanceType, Offering, Price, SpotPrice
 
 ABOUT_THE_ROW = ("source", "date")  # they change whenever somebody looks again
-OURS = ("notes",)  # no answer of AWS has them
+OURS = ("notes",)  # no answer has them
 OFTEN_WORDS = ("network_gbps", "network_burst")  # "Moderate"
 
 Row = TypeVar("Row", InstanceType, Offering, Price, SpotPrice)
@@ -18,7 +18,7 @@ Row = TypeVar("Row", InstanceType, Offering, Price, SpotPrice)
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What AWS said of these regions. left_out: what it has and the tables cannot hold, one line each."""
+    """What a cloud said of these regions. left_out: what it has and the tables cannot hold, one line each."""
 
     regions: tuple[str, ...]
     types: tuple[InstanceType, ...]
@@ -30,7 +30,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One row that is new, other, gone, or kept although AWS's answer has it not. cells: (column, before, after)."""
+    """One row that is new, other, gone, or kept although the answer lacks it. cells: (column, before, after)."""
 
     table: str
     row: str
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """The tables as they would be. confirmed: how many rows AWS gave again with the same figures."""
+    """The tables as they would be. confirmed: how many rows came again with the same figures."""
 
     catalog: Catalog
     changes: tuple[Change, ...]
@@ -48,7 +48,7 @@ class Merged:
 
 
 def together(said: Sequence[Answers]) -> Answers:
-    """What AWS said of several regions. A type is the same wherever it is sold."""
+    """What one cloud said of several regions. A type is the same wherever it is sold."""
     types = {kind.name: kind for answers in said for kind in answers.types}
     return Answers(
         regions=tuple(region for answers in said for region in answers.regions),
@@ -60,14 +60,18 @@ def together(said: Sequence[Answers]) -> Answers:
     )
 
 
-def merge(old: Catalog, new: Answers) -> Merged:
-    """Types and prices that AWS's answer has not are kept: they may be from another source, or be sold no more.
+def merge(old: Catalog, new: Answers, cloud: str) -> Merged:
+    """Types and prices that the cloud's answer lacks are kept: they may be from another source, or be sold no more.
 
-    Offerings and spot prices say what there is now: where AWS was asked, theirs replace all. Other clouds and other
-    regions stay as they are. Raises TableError where the rows contradict each other.
+    Offerings and spot prices say what there is now: in the regions of the answer, the new ones replace all.
+    Other clouds and other regions stay as they are. Raises TableError where the rows contradict each other.
     """
-    types, type_changes = _merged("types", old.types, new.types, lambda row: row.name, keep=_is_of_aws)
-    regions, others = set(new.regions), {kind.name for kind in old.types if not _is_of_aws(kind)}
+
+    def of_cloud(row: InstanceType) -> bool:
+        return row.cloud == cloud
+
+    types, type_changes = _merged("types", old.types, new.types, lambda row: row.name, keep=of_cloud)
+    regions, others = set(new.regions), {kind.name for kind in old.types if not of_cloud(kind)}
 
     def here(row: Price | Offering | SpotPrice) -> bool:
         return row.region in regions and row.type not in others  # another cloud may have a region of that name
@@ -113,7 +117,7 @@ def _merged(
 
 
 def _with_our_words(old: Row, new: Row) -> Row:
-    """What AWS cannot say stays: our notes, and speeds for which it has only words."""
+    """What no API says stays: our notes, and speeds for which it has only words."""
     ours = {
         name: getattr(old, name)
         for name in (field.name for field in fields(new))
@@ -131,7 +135,3 @@ def _differences(old: Row, new: Row) -> Iterator[tuple[str, Any, Any]]:
 
 def _place(row: Price | Offering) -> str:
     return f"{row.type} in {row.region}"
-
-
-def _is_of_aws(row: InstanceType) -> bool:
-    return row.cloud == "aws"

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.clouds.local.errors import LocalError
+from infra.clouds.local.nodes.errors import LocalError
 
 STOP_SECONDS = 5.0
 PAUSE_SECONDS = 0.03

@@ -12,11 +12,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from infra.clouds.local import base, processes, site, sweep, tree, wire
-from infra.clouds.local.errors import LocalError
-from infra.clouds.local.process import LIMITS, sshd_options, wait_for_server
-from infra.clouds.local.processes import Started
-from infra.clouds.local.site import MACHINE_UID, MACHINE_USER, NodeSpec
+from infra.clouds.local.nodes import base, processes, site, sweep, tree, wire
+from infra.clouds.local.nodes.errors import LocalError
+from infra.clouds.local.nodes.process import LIMITS, sshd_options, wait_for_server
+from infra.clouds.local.nodes.processes import Started
+from infra.clouds.local.nodes.site import MACHINE_UID, MACHINE_USER, NodeSpec
 
 TOOLS = {"systemd-nspawn": "systemd-container", "ip": "iproute2", "ssh": "openssh-client", "setpriv": "util-linux"}
 BOOT_SECONDS = 90.0

@@ -11,9 +11,9 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from infra.clouds.local import processes, site, sweep
-from infra.clouds.local.errors import LocalError
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import processes, site, sweep
+from infra.clouds.local.nodes.errors import LocalError
+from infra.clouds.local.nodes.site import NodeSpec
 
 SSHD = Path("/usr/sbin/sshd")  # it refuses to start by a relative name
 SFTP = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")

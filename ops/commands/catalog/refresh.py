@@ -1,4 +1,4 @@
-"""`gpufleet catalog refresh`: rewrites the tables of the catalog from AWS's APIs."""
+"""`gpufleet catalog refresh`: rewrites the tables of the catalog from the providers' APIs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from infra.catalog import Catalog, InstanceType, Offering, Price, SpotPrice, TableError, load, table
+from infra.catalog.merge import Answers, Change, merge, together
 from infra.catalog.table import TABLES
-from infra.clouds.aws.catalog.merge import Answers, Change, merge, together
-from ops.clouds.aws import catalog_source
-from ops.clouds.aws.account import Account
+from ops.clouds import base
 from ops.console.phases import Phases
 from ops.console.terminal import Json, Screen, Yes, confirmed, show, write
 from ops.errors import CommandError
 
 Document = dict[str, Any]
 
-STATES = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept (absent from AWS's response)"}
+STATES = {"new": "new", "changed": "changed", "gone": "gone", "kept": "kept (absent from the response)"}
 
 
 def command(
@@ -31,7 +30,7 @@ def command(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Rewrite the tables from AWS's APIs: types, offerings, prices, spot. Shows the changes, and asks."""
+    """Rewrite the tables from the providers' APIs: types, offerings, prices, spot. Shows the changes, and asks."""
 
     def confirm(document: dict[str, Any]) -> bool:
         write(text(document), error=as_json)
@@ -44,23 +43,24 @@ def command(
 def refresh(
     regions: Sequence[str], phases: Phases, confirm: Callable[[Document], bool], folder: Path = TABLES
 ) -> Document:
-    """Queries AWS for each region (by default those that have prices) and writes what changed.
+    """Queries the provider for each region (by default those that have prices) and writes what changed.
 
-    confirm: called with the changes before anything is written. Raises CommandError where AWS does not answer, or where
-    its answers contradict the tables; then nothing is written.
+    confirm: called with the changes before anything is written. Raises CommandError where the API does not answer, or
+    where its answers contradict the tables; then nothing is written.
     """
+    cloud, source = base.contributed("catalog_source")
     before = load(folder)
     answered: list[Answers] = []
-    for region in regions or before.regions("aws"):
+    for region in regions or before.regions(cloud):
         with phases.phase(region) as phase:
-            answer = catalog_source.ask(Account(region), before, phase.say)
+            answer: Answers = source.ask(region, before, phase.say)
             answered.append(answer)
             phase.say(f"{len(answer.types)} types, {len(answer.prices)} prices, {len(answer.spot)} spot prices")
     answers = together(answered)
     try:
-        merged = merge(before, answers)
+        merged = merge(before, answers, cloud)
     except TableError as error:
-        raise CommandError(*error.problems, "AWS's answers contradict the tables: nothing was written") from None
+        raise CommandError(*error.problems, "the API's answers contradict the tables: nothing was written") from None
     document = {
         "regions": list(answers.regions),
         "changes": [plain(change) for change in merged.changes],
@@ -92,7 +92,7 @@ def cell(value: Any) -> Any:
 
 
 def text(document: Document) -> str:
-    """The changes, table by table; rows that AWS only confirmed are counted."""
+    """The changes, table by table; rows that were only confirmed are counted."""
     lines = [line for change in document["changes"] for line in change_lines(change)]
     lines += [f"left out  {line}" for line in document["left_out"]]
     kinds = Counter(change["kind"] for change in document["changes"])

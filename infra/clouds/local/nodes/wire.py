@@ -6,9 +6,9 @@ import ipaddress
 import json
 from pathlib import Path
 
-from infra.clouds.local import site
-from infra.clouds.local.processes import run
-from infra.clouds.local.site import NodeSpec
+from infra.clouds.local.nodes import site
+from infra.clouds.local.nodes.processes import run
+from infra.clouds.local.nodes.site import NodeSpec
 
 NAMESPACES = Path("/run/netns")
 

@@ -1,0 +1,258 @@
+"""What the policy must refuse on Alibaba Cloud, each case with the rule that refuses it, and what it must accept."""
+
+from __future__ import annotations
+
+from ali_policy_samples import (
+    ONE,
+    TAGS,
+    bucket,
+    bucket_policy,
+    cluster,
+    configuration,
+    for_pods,
+    machine,
+    made,
+    mix,
+    opened,
+    plugin,
+    pods_with,
+    policy,
+    pool,
+    role,
+    template,
+)
+
+from infra.clouds.alicloud.policy import keeping, network, nodes, rights
+from infra.policy import Resource
+
+PROVIDER = "pulumi:providers:alicloud"
+ENFORCED, BELOW = "alicloud-enforces-network-policies", "alicloud-pods-below-their-prefix"
+LEAK = "LTAI5tKmXxQwErTyUiOpAsDf"
+DATA = "acs:oss:*:*:data"
+INSECURE: dict[str, tuple[str, list[Resource]]] = {
+    "SSH from everywhere": ("alicloud-ssh-from-the-world", [opened(cidrIp="0.0.0.0/0")]),
+    "SSH from everywhere by IPv6": ("alicloud-ssh-from-the-world", [opened(cidrIp=None, ipv6CidrIp="::/0")]),
+    "SSH from half of the world": ("alicloud-ssh-from-the-world", [opened(cidrIp="128.0.0.0/1")]),
+    "every port from everywhere": (
+        "alicloud-ssh-from-the-world",
+        [opened(ipProtocol="all", portRange="-1/-1", cidrIp="0.0.0.0/0")],
+    ),
+    "a range of ports with 22 in it": ("alicloud-ssh-from-the-world", [opened(portRange="1/1024", cidrIp="0.0.0.0/0")]),
+    "SSH from a prefix list": ("alicloud-ssh-from-the-world", [opened(cidrIp=None, prefixListId="pl-1")]),
+    "SSH from nobody knows whom": ("alicloud-ssh-from-the-world", [opened(cidrIp="[unknown]")]),
+    "a notebook for everybody": (
+        "alicloud-only-web-from-the-world",
+        [opened(portRange="8888/8888", cidrIp="0.0.0.0/0")],
+    ),
+    "a dashboard for a prefix list": (
+        "alicloud-only-web-from-the-world",
+        [opened(portRange="8265/8265", cidrIp=None, prefixListId="pl-bp1")],
+    ),
+    "everything over UDP": (
+        "alicloud-only-web-from-the-world",
+        [opened(ipProtocol="udp", portRange="1/65535", cidrIp="0.0.0.0/0")],
+    ),
+    "no flow log": ("alicloud-flow-log", [made(network.VPC, tags=TAGS)]),
+    "a machine with public bandwidth": ("alicloud-no-public-address", [machine(internetMaxBandwidthOut=10)]),
+    "a template with public bandwidth": ("alicloud-no-public-address", [template(internetMaxBandwidthOut=1)]),
+    "a fleet with public bandwidth": ("alicloud-no-public-address", [configuration(internetMaxBandwidthOut=5)]),
+    "a pool with public bandwidth": ("alicloud-no-public-address", [pool(internetMaxBandwidthOut=5)]),
+    "an address at birth": ("alicloud-no-public-address", [machine(allocatePublicIp=True)]),
+    "IPv6 beside an ERI": ("alicloud-no-public-address", [machine(ipv6AddressCount=1)]),
+    "IPv6 on an ERI of a fleet": (
+        "alicloud-no-public-address",
+        [configuration(networkInterfaces=[{"ipv6AddressCount": 1}])],
+    ),
+    "an address of a node": ("alicloud-entrance", [made(nodes.ADDRESS, instanceType="EcsInstance", instanceId="i-1")]),
+    "a disk in clear": ("alicloud-encrypted-disks", [machine(systemDiskEncrypted=False)]),
+    "a fleet's disk in clear": ("alicloud-encrypted-disks", [configuration(systemDiskEncrypted=None)]),
+    "a pool's disk in clear": ("alicloud-encrypted-disks", [pool(systemDiskEncrypted=None)]),
+    "a data disk in clear": ("alicloud-encrypted-disks", [machine(dataDisks=[{"size": 100}])]),
+    "a template's disk in clear": ("alicloud-encrypted-template-disks", [template(systemDisk={"size": 40})]),
+    "a loose disk in clear": ("alicloud-encrypted-disk", [made(nodes.DISK, tags=TAGS)]),
+    "metadata without a token": ("alicloud-metadata-tokens", [machine(httpTokens="optional")]),
+    "a template without a word on tokens": ("alicloud-metadata-tokens", [template(httpTokens=None)]),
+    "a pool without a word on tokens": ("alicloud-pool-metadata-tokens", [pool(instanceMetadataOptions=None)]),
+    "a password": ("alicloud-no-password", [machine(password="Abc12345!")]),
+    "an encrypted password": ("alicloud-no-password", [configuration(kmsEncryptedPassword="x")]),
+    "the image's password": ("alicloud-no-password", [template(passwordInherit=True)]),
+    "interrupted nodes that stop": ("alicloud-mix-ends", [mix(spotInstanceInterruptionBehavior="stop")]),
+    "nodes that outlive their group": ("alicloud-mix-ends", [mix(terminateInstances=False)]),
+    "a mix without a limit": ("alicloud-mix-ends", [mix(launchTemplateConfigs=[{"instanceType": "a"}])]),
+    "a limit without a figure": ("alicloud-spot-names-its-limit", [machine(spotStrategy="SpotWithPriceLimit")]),
+    "an assurance that may be forgotten": ("alicloud-assurance-is-protected", [made(nodes.ASSURANCE, tags=TAGS)]),
+    "a public API": ("alicloud-api-in-the-network", [cluster(slbInternetEnabled=True)]),
+    "secrets in clear": ("alicloud-kubernetes-secrets", [cluster(encryptionProviderKey=None)]),
+    "a network without policies": (ENFORCED, [cluster(addons=[plugin({"NetworkPolicy": "false"})])]),
+    "a network without a word on policies": (ENFORCED, [cluster(addons=[plugin(None)])]),
+    "a network with unknown settings": (ENFORCED, [cluster(addons=[plugin("[unknown]")])]),
+    "a network that knows no policies": (
+        ENFORCED,
+        [cluster(addons=[plugin({"NetworkPolicy": "true"}, name="flannel")])],
+    ),
+    "a cluster without a network plug-in": (ENFORCED, [cluster(addons=None)]),
+    "no audit log": ("alicloud-audit-log", [cluster(auditLogConfig=None)]),
+    "messages in clear": ("alicloud-encrypted-messages", [made(network.QUEUE)]),
+    "logs in clear": ("alicloud-encrypted-logs", [made(network.LOG_STORE)]),
+    "a bucket without a block": ("alicloud-private-bucket", bucket()[:1]),
+    "a block that does not block": (
+        "alicloud-private-bucket",
+        bucket(made(keeping.BLOCK, bucket="b", blockPublicAccess=False)),
+    ),
+    "a public list": ("alicloud-private-acl", [made(keeping.ACL, bucket="b", acl="public-read")]),
+    "a web site": ("alicloud-no-website", bucket(website={"indexDocument": "index.html"})),
+    "objects in clear": ("alicloud-encrypted-bucket", bucket(serverSideEncryptionRule=None)),
+    "old TLS": (
+        "alicloud-bucket-over-tls",
+        bucket(made(keeping.HTTPS, bucket="b", enable=True, tlsVersions=["TLSv1.1", "TLSv1.2"])),
+    ),
+    "no word on TLS": ("alicloud-bucket-over-tls", bucket()[:2]),
+    "no versions": ("alicloud-bucket-keeps-versions", bucket(versioning=None)),
+    "a bucket that goes with all": ("alicloud-bucket-keeps-its-objects", bucket(forceDestroy=True)),
+    "a key for ever": ("alicloud-key-rotates", [made(keeping.KEY, tags=TAGS)]),
+    "a key that dies at once": (
+        "alicloud-key-rotates",
+        [made(keeping.KEY, automaticRotation="Enabled", pendingWindowInDays=7, tags=TAGS)],
+    ),
+    "everything": ("alicloud-named-actions", [policy("*", "*")]),
+    "everything of OSS": ("alicloud-named-actions", [policy("oss:*")]),
+    "every bucket": ("alicloud-named-actions", [policy("oss:GetObject", "*")]),
+    "all but one": ("alicloud-named-actions", [policy([], NotAction="oss:DeleteObject")]),
+    "every bucket by another word": ("alicloud-named-actions", [policy("oss:GetObject", "acs:oss:*:*:*")]),
+    "every bucket with a hyphen": ("alicloud-named-actions", [policy("oss:PutObject", "acs:oss:*:*:*-*/?*")]),
+    "every action by a letter": ("alicloud-named-actions", [policy("oss:?etObject")]),
+    "commands on every machine": ("alicloud-named-actions", [policy("ecs:RunCommand", "acs:ecs:*:*:instance/*")]),
+    "files onto every machine": ("alicloud-named-actions", [policy("ecs:SendFile", "*")]),
+    "every role": ("alicloud-named-actions", [policy("sts:AssumeRole", "acs:ram:*:*:role/?*")]),
+    "a policy for any role": (
+        "alicloud-privilege-escalation",
+        [policy("ram:AttachPolicyToRole", "acs:ram:*:1234567890123456:role/node")],
+    ),
+    "a new version of a policy": (
+        "alicloud-privilege-escalation",
+        [policy("ram:CreatePolicyVersion", "acs:ram:*:1234567890123456:policy/nodes")],
+    ),
+    "an access key of somebody's": (
+        "alicloud-privilege-escalation",
+        [policy("ram:CreateAccessKey", "acs:ram:*:1234567890123456:user/ops")],
+    ),
+    "passing any role": ("alicloud-privilege-escalation", [policy("ram:PassRole", "acs:ram:*:*:role/*-*")]),
+    "a role for everybody": ("alicloud-named-principals", [role({"RAM": ["*"]})]),
+    "a role for everybody by a pattern": ("alicloud-named-principals", [role({"RAM": ["acs:ram::*:root"]})]),
+    "another account": ("alicloud-foreign-account", [role({"RAM": ["acs:ram::9999888877776666:root"]})]),
+    "another account's service": (
+        "alicloud-foreign-account",
+        [role({"Service": ["9999888877776666@actiontrail.aliyuncs.com"]})],
+    ),
+    "pods of every namespace": (
+        "alicloud-federated-subjects",
+        [for_pods(sub="system:serviceaccount:*:loader", aud="sts.aliyuncs.com")],
+    ),
+    "service accounts whose names begin so": (
+        "alicloud-pod-roles",
+        [for_pods(sub="system:serviceaccount:research:*", aud="sts.aliyuncs.com")],
+    ),
+    "one service account of namespaces that begin so": (
+        "alicloud-pod-roles",
+        [for_pods(sub="system:serviceaccount:research?:loader", aud="sts.aliyuncs.com")],
+    ),
+    "one service account or all": (
+        "alicloud-pod-roles",
+        [for_pods(sub=[ONE["sub"], "system:serviceaccount:research:*"], aud="sts.aliyuncs.com")],
+    ),
+    "tokens for the cluster's API": (
+        "alicloud-pod-roles",
+        [for_pods(**{**ONE, "aud": "https://kubernetes.default.svc"})],
+    ),
+    "tokens of any cluster": ("alicloud-pod-roles", [for_pods(**ONE, iss=None)]),
+    "tokens of clusters by a pattern": ("alicloud-pod-roles", [for_pods(**ONE, iss="https://oidc-ack-*")]),
+    "pods that use a whole bucket": (BELOW, pods_with("oss:GetObject", f"{DATA}/*")),
+    "pods that use folders by a pattern": (BELOW, pods_with("oss:PutObject", f"{DATA}/res*/x")),
+    "pods that list a whole bucket": (BELOW, pods_with("oss:ListObjects", DATA)),
+    "pods that list what begins so": (
+        BELOW,
+        pods_with("oss:ListObjects", DATA, Condition={"StringLike": {"oss:Prefix": "research*"}}),
+    ),
+    "pods that list their prefix, if one is named": (
+        BELOW,
+        pods_with("oss:ListObjects", DATA, Condition={"StringLikeIfExists": {"oss:Prefix": "research/*"}}),
+    ),
+    "taking on every role": ("alicloud-privilege-escalation", [policy("sts:AssumeRole", "acs:ram:*:*:role/*")]),
+    "taking on a role of any account": (
+        "alicloud-privilege-escalation",
+        [policy("sts:AssumeRole", "acs:ram:*:*:role/a")],
+    ),
+    "tokens for others": ("alicloud-federated-subjects", [for_pods(sub="system:serviceaccount:research:loader")]),
+    "objects for everybody": ("alicloud-private-bucket-policy", [bucket_policy(Principal=["*"])]),
+    "objects for everybody but one": ("alicloud-private-bucket-policy", [bucket_policy(NotPrincipal=["1"])]),
+    "every action on objects": (
+        "alicloud-private-bucket-policy",
+        [bucket_policy(Principal=["1234567890123456"], Action=["oss:*"])],
+    ),
+    "every object to read": (
+        "alicloud-no-broad-policy",
+        [made(rights.ATTACHMENTS[0], policyName="AliyunOSSReadOnlyAccess", policyType="System")],
+    ),
+    "an administrator": (
+        "alicloud-no-broad-policy",
+        [made(rights.ATTACHMENTS[0], policyName="AdministratorAccess", policyType="System")],
+    ),
+    "all of ECS": (
+        "alicloud-no-broad-policy",
+        [made(rights.ATTACHMENTS[0], policyName="AliyunECSFullAccess", policyType="System")],
+    ),
+    "an access key": ("alicloud-no-lasting-credentials", [made(keeping.LASTING[0])]),
+    "a secret in user data": ("secrets-in-user-data", [machine(userData=f"export KEY={LEAK}")]),
+    "a provider's secret": ("provider-credentials", [made(PROVIDER, region="cn-beijing", secretKey="x")]),
+    "a provider without a region": ("provider-region", [made(PROVIDER)]),
+    "a provider over plain HTTP": ("provider-over-tls", [made(PROVIDER, region="cn-beijing", protocol="HTTP")]),
+    "the default provider": ("explicit-provider", [made(nodes.INSTANCE, provider="urn::default_4_0_0", tags=TAGS)]),
+    "a machine that nobody finds": ("required-tags", [machine(tags=None)]),
+}
+VPC_LOGGED = [made(network.VPC, tags=TAGS), made(network.FLOW_LOG, resourceId="${it.id}")]
+SECURE: dict[str, list[Resource]] = {
+    "SSH from a named network": [opened()],
+    "SSH from an office by IPv6": [opened(cidrIp=None, ipv6CidrIp="2001:db8::/32")],
+    "the web from everywhere": [opened(portRange="443/443", cidrIp="0.0.0.0/0")],
+    "a way out": [opened(type="egress", cidrIp="0.0.0.0/0")],
+    "a rule that drops": [opened(policy="drop", cidrIp="0.0.0.0/0")],
+    "a network with its log": VPC_LOGGED,
+    "a machine": [machine()],
+    "a machine with bandwidth 0": [machine(internetMaxBandwidthOut=0)],
+    "a template": [template()],
+    "a scaling configuration, which knows no tokens": [configuration()],
+    "a pool": [pool()],
+    "a mix that ends": [mix()],
+    "spot with its limit": [machine(spotStrategy="SpotWithPriceLimit", spotPriceLimit=9.0)],
+    "spot at the market's price": [machine(spotStrategy="SpotAsPriceGo")],
+    "an assurance that is protected": [made(nodes.ASSURANCE, protect=True, tags=TAGS)],
+    "an address of a NAT gateway": [made(nodes.ADDRESS, instanceType="Nat", instanceId="ngw-1")],
+    "a cluster in its network": [cluster()],
+    "an encrypted queue": [made(network.QUEUE, enableSse=True)],
+    "an encrypted log": [made(network.LOG_STORE, encryptConf={"enable": True})],
+    "a bucket": bucket(),
+    "a bucket that may go": bucket(forceDestroy=True, tags={**TAGS, keeping.REMOVABLE: "true"}),
+    "a key": [made(keeping.KEY, automaticRotation="Enabled", pendingWindowInDays=30, tags=TAGS)],
+    "named actions": [policy(["oss:GetObject"])],
+    "what knows no resource": [policy("ecs:DescribeInstances", "*")],
+    "a role for machines": [role({"Service": ["ecs.aliyuncs.com"]})],
+    "another account with an external id": [
+        role({"RAM": ["acs:ram::9999888877776666:root"]}, Condition={"StringEquals": {"sts:ExternalId": "f3a9"}})
+    ],
+    "pods of one account": [for_pods(sub="system:serviceaccount:research:loader", aud="sts.aliyuncs.com")],
+    "pods that use their prefix": pods_with("oss:PutObject", f"{DATA}/research/*"),
+    "pods that list their prefix": pods_with(
+        "oss:ListObjects", DATA, Condition={"StringLike": {"oss:Prefix": "research/*"}}
+    ),
+    "pods that use a key": pods_with("kms:Decrypt", "acs:kms:cn-beijing:*:key/k-1"),
+    "objects for one account": [bucket_policy(Principal=["1234567890123456"])],
+    "objects for a network": [
+        bucket_policy(Principal=["*"], Condition={"StringEquals": {"acs:SourceVpc": ["vpc-bp1"]}})
+    ],
+    "commands on one machine": [policy("ecs:RunCommand", "acs:ecs:*:*:instance/i-bp1")],
+    "taking on a named role": [policy("sts:AssumeRole", "acs:ram::1234567890123456:role/gpufleet-x-storage")],
+    "a role for another role": [role({"RAM": ["acs:ram::${id}:role/gpufleet-x-nodes"]})],
+    "passing a named role": [policy("ram:PassRole", "acs:ram:*:*:role/gpufleet-node")],
+    "a policy of our own": [made(rights.ATTACHMENTS[0], policyName="gpufleet-x", policyType="Custom")],
+    "a provider": [made(PROVIDER, region="cn-beijing")],
+}
