@@ -112,7 +112,7 @@ def choose(ask: Ask, catalog: Catalog) -> Choice:
             continue
         try:
             ranked.append(_offer(ask, catalog, kind, catalog.gpu(kind.gpu)))
-        except _Refused as refused:
+        except _RefusedError as refused:
             rejected.append(Rejected(type=kind.name, cloud=kind.cloud, reason=str(refused)))
     return Choice(ranked=tuple(sorted(ranked, key=lambda offer: _order(ask, offer))), rejected=tuple(rejected))
 
@@ -129,7 +129,7 @@ def _check_region(ask: Ask, catalog: Catalog) -> None:
         raise UnknownRegionError(ask.region, regions)
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Why a type does not fit; never leaves `choose`."""
 
 
@@ -141,7 +141,7 @@ def _offer(ask: Ask, catalog: Catalog, kind: InstanceType, gpu: Gpu) -> Offer:
     price = _price(ask, catalog, kind)
     usd_per_hour = nodes * _usd(ask, price)
     if ask.budget_usd_per_hour is not None and usd_per_hour > ask.budget_usd_per_hour:
-        raise _Refused(f"{nodes} of it cost {usd_per_hour:.2f} USD/h, more than {ask.budget_usd_per_hour:g}")
+        raise _RefusedError(f"{nodes} of it cost {usd_per_hour:.2f} USD/h, more than {ask.budget_usd_per_hour:g}")
     return Offer(
         kind=kind,
         gpu=gpu,
@@ -156,20 +156,20 @@ def _offer(ask: Ask, catalog: Catalog, kind: InstanceType, gpu: Gpu) -> Offer:
 
 def _check_gpu(ask: Ask, kind: InstanceType, gpu: Gpu) -> None:
     if kind.gpu_share < 1:
-        raise _Refused(f"rents {kind.gpu_share:g} of a GPU, not a whole one")
+        raise _RefusedError(f"rents {kind.gpu_share:g} of a GPU, not a whole one")
     if kind.gpu_memory_gib is None:
-        raise _Refused("its usable GPU memory is not known")
+        raise _RefusedError("its usable GPU memory is not known")
     if kind.gpu_memory_gib < ask.gpu_memory_gib:
         sold_as = f" ({gpu.name}, sold as {gpu.memory_gb} GB)"
-        raise _Refused(f"{kind.gpu_memory_gib:.1f} GiB a GPU{sold_as}, {ask.gpu_memory_gib:g} GiB asked")
+        raise _RefusedError(f"{kind.gpu_memory_gib:.1f} GiB a GPU{sold_as}, {ask.gpu_memory_gib:g} GiB asked")
 
 
 def _rate(ask: Ask, catalog: Catalog, gpu: Gpu) -> Rate:
     if not gpu.has(ask.precision):
-        raise _Refused(f"{gpu.name} does not compute in {ask.precision}")
+        raise _RefusedError(f"{gpu.name} does not compute in {ask.precision}")
     rate = catalog.rate(gpu, ask.precision)
     if rate is None:
-        raise _Refused(f"no dense {ask.precision} figure is known for {gpu.name}")
+        raise _RefusedError(f"no dense {ask.precision} figure is known for {gpu.name}")
     return rate
 
 
@@ -177,9 +177,9 @@ def _check_fabric(ask: Ask, kind: InstanceType, nodes: int) -> None:
     if ask.fabric != "required" or nodes == 1:
         return
     if kind.fabric is None:
-        raise _Refused("takes more than one node and has no fabric between nodes")
+        raise _RefusedError("takes more than one node and has no fabric between nodes")
     if kind.fabric_interfaces is None:
-        raise _Refused("its fabric interfaces are not known")
+        raise _RefusedError("its fabric interfaces are not known")
 
 
 def _price(ask: Ask, catalog: Catalog, kind: InstanceType) -> Price:
@@ -188,11 +188,11 @@ def _price(ask: Ask, catalog: Catalog, kind: InstanceType) -> Price:
     elif ask.region in catalog.regions(kind.cloud):
         price = catalog.price(kind.name, ask.region)
     else:
-        raise _Refused(f"{kind.cloud} has no region {ask.region}")
+        raise _RefusedError(f"{kind.cloud} has no region {ask.region}")
     if price is None and "on-demand" not in kind.usage_classes:
-        raise _Refused(f"not sold on demand, only as {' or '.join(kind.usage_classes)}")
+        raise _RefusedError(f"not sold on demand, only as {' or '.join(kind.usage_classes)}")
     if price is None:
-        raise _Refused(f"no on-demand price is known{f' in {ask.region}' if ask.region else ''}")
+        raise _RefusedError(f"no on-demand price is known{f' in {ask.region}' if ask.region else ''}")
     return price
 
 
@@ -201,7 +201,9 @@ def _usd(ask: Ask, price: Price) -> float:
     if price.currency == "USD":
         return price.on_demand_per_hour
     if ask.exchange is None or ask.exchange.currency != price.currency:
-        raise _Refused(f"its price is in {price.currency}; say what a dollar is worth: --rate {price.currency}=…@<day>")
+        raise _RefusedError(
+            f"its price is in {price.currency}; say what a dollar is worth: --rate {price.currency}=…@<day>"
+        )
     return price.on_demand_per_hour / ask.exchange.per_usd
 
 

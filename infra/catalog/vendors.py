@@ -234,7 +234,7 @@ def evaluate(
         raise AskError("weights: none may be below 0, and one must be above")
     fleets = [Fleet(vendor=vendor, catalog=catalog, exchange=exchange) for vendor in catalog.clouds]
     values = {(fleet.vendor, index.name): _value(fleet, index) for fleet in fleets for index in _indices()}
-    found = [
+    evaluations = [
         Evaluation(
             vendor=fleet.vendor,
             weights=shares,
@@ -245,7 +245,7 @@ def evaluate(
         )
         for fleet in fleets
     ]
-    return tuple(sorted(found, key=lambda each: (-each.total, each.vendor)))
+    return tuple(sorted(evaluations, key=lambda evaluation: (-evaluation.total, evaluation.vendor)))
 
 
 def _indices() -> Iterable[Index]:

@@ -56,7 +56,7 @@ def needed(lock: str, package: str) -> list[str]:
     return [entry for name, entry in entries.items() if name in names]
 
 
-def kept(content: bytes, file: Path) -> Path:
+def write_archive(content: bytes, file: Path) -> Path:
     """The engine reads the archive from a file. One of this name that has other content, or is a link, was put there by
     somebody else, with the files of a branch for instance: nodes run what is in it as root."""
     if file.is_symlink() or not file.is_file() or file.read_bytes() != content:

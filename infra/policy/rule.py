@@ -51,10 +51,10 @@ class Stack:
 
     @cached_property
     def _by_type(self) -> Mapping[str, list[Resource]]:
-        found: defaultdict[str, list[Resource]] = defaultdict(list)
+        by_type: defaultdict[str, list[Resource]] = defaultdict(list)
         for resource in self.resources:
-            found[resource.type].append(resource)
-        return found
+            by_type[resource.type].append(resource)
+        return by_type
 
     @cached_property
     def _by_urn(self) -> Mapping[str, Resource]:
@@ -77,8 +77,8 @@ class Stack:
 
     def made_of(self, resource: Resource, key: str, kind: str) -> Iterator[Resource]:
         """The resources of a type that an input of this resource was made of."""
-        found = (self.named(urn) for urn in resource.references.get(key, ()))
-        return (other for other in found if other is not None and other.type == kind)
+        sources = (self.named(urn) for urn in resource.references.get(key, ()))
+        return (other for other in sources if other is not None and other.type == kind)
 
 
 OfResource = Callable[[Resource], Iterator[Violation]]

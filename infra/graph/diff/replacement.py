@@ -33,17 +33,17 @@ def carried_along(rows: Sequence[Row], replaced: set[str]) -> dict[str, list[str
     replaced: URNs to begin with. It goes on as long as it finds more: with a VPC its subnets, with them what stands in
     them.
     """
-    found: dict[str, list[str]] = {}
+    carried: dict[str, list[str]] = {}
     while True:
-        gone = replaced | found.keys()
+        gone = replaced | carried.keys()
         more = {
             row["urn"]: inputs
             for row in rows
             if row["urn"] not in gone and (inputs := [key for key in _made_of(row, gone) if replaces(row, key)])
         }
         if not more:
-            return found
-        found |= more
+            return carried
+        carried |= more
 
 
 def _made_of(row: Row, gone: Set[str]) -> list[str]:

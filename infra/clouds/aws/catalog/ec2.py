@@ -93,10 +93,10 @@ def share_of(device: Answer) -> float:
 
 def network_speed(performance: str) -> tuple[float | None, bool | None]:
     """Gbit/s of all cards together, and whether only for a while; None for words that name no figure ("High")."""
-    found = NETWORK.fullmatch(performance)
-    if found is None:
+    speed = NETWORK.fullmatch(performance)
+    if speed is None:
         return None, None
-    return int(found["cards"] or 1) * float(found["gbps"]), found["burst"] is not None
+    return int(speed["cards"] or 1) * float(speed["gbps"]), speed["burst"] is not None
 
 
 def offerings(answers: Iterable[Answer], region: str, today: date) -> Iterator[Offering]:

@@ -26,7 +26,7 @@ def eks_endpoint_from_the_world(resource: Resource) -> Iterator[Violation]:
     if false(network.get("endpointPublicAccess", True)):
         return
     cidrs = items(network.get("publicAccessCidrs"))
-    named = [found for cidr in cidrs if (found := network_of(cidr)) is not None]
+    named = [network for cidr in cidrs if (network := network_of(cidr)) is not None]
     if not cidrs or len(named) < len(cidrs) or any(too_wide(named)):
         yield "vpcConfig.publicAccessCidrs", "must name your networks, or `endpointPublicAccess` be false"
 

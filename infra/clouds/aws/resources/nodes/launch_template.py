@@ -74,7 +74,7 @@ def launch_template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ec2.L
         instance_initiated_shutdown_behavior=_on_shutdown(plan),
         user_data=args.user_data,
         update_default_version=True,
-        tag_specifications=[{"resource_type": made, "tags": args.tags} for made in TAGGED],
+        tag_specifications=[{"resource_type": resource, "tags": args.tags} for resource in TAGGED],
         opts=opts,
     )
 
