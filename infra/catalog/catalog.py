@@ -126,7 +126,7 @@ class Catalog:
         return tuple(sorted(prices, key=lambda price: price.on_demand_per_hour))
 
     def offered(self, type_name: str, region: str) -> bool | None:
-        """Whether any zone of the region has the type; None where nobody looked at that type, or that region."""
+        """Whether any zone of the region has the type; None where the tables say nothing of the type or region."""
         if type_name not in self._offered or region not in self._offering_regions:
             return None
         return region in self._offered[type_name]
@@ -144,7 +144,7 @@ class Catalog:
         return tuple(price for price in self.spot if (price.type, price.region) == (type_name, region))
 
     def rate(self, gpu: Gpu, precision: Precision) -> Rate | None:
-        """The measured rate; where nobody measured, the dense peak times `least_measured_share`; None without a figure.
+        """The measured rate; without one, the dense peak times `least_measured_share`; None without either.
 
         Peaks and measurements cannot be ranked beside each other: measured rates are 73 to 87 % of the peak.
         """

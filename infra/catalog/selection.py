@@ -1,4 +1,4 @@
-"""Which instance types fit an ask, cheapest work first. Pure: the tables are all it knows, nothing is asked live."""
+"""Selects the instance types that meet a request, cheapest compute first, from the tables alone: no API is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AskError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """What a US dollar is worth in another currency on a day. Never in the tables: whoever compares says it."""
+    """An exchange rate: US dollars in another currency on a day. It is never in the tables: the user passes it."""
 
     currency: str
     per_usd: float
@@ -60,8 +60,8 @@ class Ask:
 class Offer:
     """A type that fits, and how many of it.
 
-    gpus: of all nodes, more than asked where the last node is not filled. usd_per_pflop_hour: the price of the work
-    that the asked GPUs do at `rate`; what an idle GPU could do is not counted.
+    gpus: of all nodes, more than requested where the last node is not filled. usd_per_pflop_hour: the price of the
+    compute of the requested GPUs at `rate`; idle GPUs are not counted.
     """
 
     kind: InstanceType
@@ -94,7 +94,7 @@ class Rejected:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Every GPU type of the asked clouds once: ranked, best first, or rejected, in the tables' order."""
+    """Every GPU type of the requested clouds once: ranked, best first, or rejected, in the tables' order."""
 
     ranked: tuple[Offer, ...]
     rejected: tuple[Rejected, ...]

@@ -87,7 +87,7 @@ OfStack = Callable[[Stack], Iterator[tuple[Resource | None, str, str]]]
 
 @dataclass(frozen=True)
 class ResourceRule:
-    """One fact about what is safe, that a resource tells by itself. types: all custom resources where empty."""
+    """A rule that one resource alone can violate. types: all custom resources where empty."""
 
     name: str
     types: frozenset[str]
@@ -105,7 +105,7 @@ class ResourceRule:
 
 @dataclass(frozen=True)
 class StackRule:
-    """One fact about what is safe, that resources tell only together. violations: the resource, the path, the message;
+    """A rule over all resources of a stack. violations: the resource, the path, the message;
     no resource where the stack as a whole is meant."""
 
     name: str

@@ -241,7 +241,7 @@ def test_a_commit_whose_links_lead_outside_is_one_line(project: Project, target:
     git(project.root, "init", "-q")
     commit(project.root)
 
-    with pytest.raises(CommandError, match=r"^--against HEAD: the commit cannot be laid out: .*link") as failure:
+    with pytest.raises(CommandError, match=r"^--against HEAD: the commit cannot be extracted: .*link") as failure:
         command.plan(project, "x", "HEAD")
 
     assert failure.value.code == 2

@@ -1,4 +1,4 @@
-"""What AWS answers, as rows of the tables: pure functions of the answers, which somebody else asked for.
+"""AWS's API responses as rows of the tables: pure functions; `ops` makes the requests.
 
 Shapes: EC2 API, DescribeInstanceTypes, DescribeInstanceTypeOfferings, DescribeSpotPriceHistory, GetSpotPlacementScores;
 Price List API, GetProducts, whose products are JSON text.

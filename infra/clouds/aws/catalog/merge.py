@@ -1,4 +1,4 @@
-"""The tables and what AWS answers, put together: what changes, what stays although nobody confirmed it."""
+"""Merges AWS's answers into the tables: the changes, and the rows that remain without being confirmed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One row that is new, other, gone, or kept although AWS's answer has it not. cells: (column, before, after)."""
+    """One row that is new, changed, removed, or retained though AWS lacks it. cells: (column, before, after)."""
 
     table: str
     row: str
@@ -61,9 +61,9 @@ def together(said: Sequence[Answers]) -> Answers:
 
 
 def merge(old: Catalog, new: Answers) -> Merged:
-    """Types and prices that AWS's answer has not are kept: they may be from another source, or be sold no more.
+    """Types and prices that AWS's answer lacks are retained: they may be from another source, or no longer be sold.
 
-    Offerings and spot prices say what there is now: where AWS was asked, theirs replace all. Other clouds and other
+    Offerings and spot prices are of this moment: where AWS was queried, its answer replaces all. Other clouds and other
     regions stay as they are. Raises TableError where the rows contradict each other.
     """
     types, type_changes = _merged("types", old.types, new.types, lambda row: row.name, keep=_is_of_aws)

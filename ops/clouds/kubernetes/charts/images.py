@@ -23,8 +23,8 @@ IMAGE = re.compile(r"""^\s*(?:-\s+)?["']?image["']?:\s*["']?([\w][\w./:@+-]*)["'
 
 
 def named(archive: bytes, name: str, values: Mapping[str, Any]) -> list[str] | None:
-    """Sorted; None where there is no helm, or helm does not render the chart. Objects of operators' own kinds may name
-    images in other words, which are not seen."""
+    """Sorted; None where there is no helm, or helm does not render the chart. Custom resources may name images under
+    other keys, which are not listed."""
     helm = shutil.which(HELM)
     if helm is None:
         return None

@@ -1,7 +1,8 @@
-"""What the index of a chart repository says of one version of a chart.
+"""The entry of one version of a chart in the index of its repository.
 
-The index is others' text of any size: it is read event by event, aliases and tags are refused, and only what is asked
-for is kept. Source: Helm, "The Chart Repository Guide" (`entries`, `urls`, `digest`: the sha256 of the archive).
+The index is untrusted and of any size: it is read event by event, aliases and tags are refused, and only the requested
+chart is held in memory. Source: Helm, "The Chart Repository Guide" (`entries`, `urls`, `digest`: the sha256 of the
+archive).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ENDS = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
 
 class ChartIndexError(Exception):
-    """Why an index tells nothing, in one line."""
+    """Why an index is unusable, in one line."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Entry:
 
 
 def entry(text: bytes, repository: str, chart: str, version: str) -> Entry:
-    """Raises ChartIndexError, also where the index says two things."""
+    """Raises ChartIndexError, also where the index contradicts itself."""
     try:
         listed = _entries(text.decode("utf-8"), chart)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

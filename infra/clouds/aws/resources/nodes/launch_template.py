@@ -1,4 +1,4 @@
-"""What every instance of a group is made from, as the nested inputs of an EC2 launch template.
+"""The EC2 launch template of a group, with its nested inputs.
 
 Sources: EC2 API, RequestLaunchTemplateData; facts of each part stand where the plan decided it.
 """
