@@ -1,1 +1,1 @@
-"""The cluster: what a stack file asks for, decided as data and declared with Pulumi."""
+"""The cluster: a stack file's spec, planned as plain data and declared with Pulumi."""

@@ -20,7 +20,7 @@ class Evaluation:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """One line for each finding that keeps the plan from being declared."""
+        """One line for each finding that forbids declaring the plan."""
         return tuple(described(finding, self.file) for finding in self.plan.errors)
 
 
@@ -31,7 +31,7 @@ def evaluate(root: Path, stack: str) -> Evaluation:
 
 
 def decide(file: StackFile) -> Plan:
-    """The plan of a stack file, with what every check found; a plan with errors must not be declared."""
+    """The plan of a stack file, with the findings of all checks; a plan with errors must not be declared."""
     plan: Plan = registry.part(registry.cloud(file.cloud).plan)(file.stack, file.spec)
     return replace(plan, findings=(*plan.findings, *check(file.spec, plan)))
 

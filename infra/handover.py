@@ -1,4 +1,4 @@
-"""What the nodes and the people are told about a cluster: the typed stack output `cluster`.
+"""The handover of a cluster to its nodes and users: the typed stack output `cluster`.
 
 The inventory, the jobs and the command line read this and nothing else of the cluster.
 Round trip: `Handover.model_validate(handover.to_json()) == handover`.
@@ -29,7 +29,7 @@ class _Section(BaseModel):
 class Access(_Section):
     """How to log in; both files are on the controlling computer.
 
-    key_file: the private key that people and playbooks log in with; empty where nobody does, as on Kubernetes.
+    key_file: the private key that users and playbooks log in with; empty without SSH, as on Kubernetes.
     ssh_from: the networks that the nodes' own packet filters let log in; empty where other firewalls stand before them.
     """
 
@@ -72,7 +72,7 @@ class Rdma(_Section):
 class Disks(_Section):
     """Disks of a node's own as one file system, `mount`.
 
-    model: the NVMe model by which they are found; devices: their paths instead, where there is none. count: how many
+    model: the NVMe model that identifies them; devices: their paths instead, where there is none. count: how many
     there are. raid_level: None for a single one. chunk_kib: of the stripe. encrypted: by LUKS, with a key of the node.
     """
 
@@ -88,7 +88,7 @@ class Disks(_Section):
 
     @classmethod
     def of(cls, plan: Scratch) -> Disks:
-        """What is told of planned scratch space; its disks encrypt by themselves."""
+        """The section of planned scratch space; its disks are encrypted by their hardware."""
         return cls(
             name="scratch",
             mount=plan.mount,
@@ -101,7 +101,7 @@ class Disks(_Section):
 
 
 class Load(_Section):
-    """The metric in which each node tells its cloud how busy its GPUs are, in percent."""
+    """The metric by which each node reports its GPU utilization to its cloud, in percent."""
 
     namespace: str
     name: str
@@ -109,19 +109,19 @@ class Load(_Section):
 
     @classmethod
     def of(cls, plan: LoadMetric | None) -> Load | None:
-        """What is told of a planned one."""
+        """The section of a planned metric."""
         return plan and cls(namespace=plan.namespace, name=plan.name, dimensions=dict(plan.dimensions))
 
 
 class Group(_Section):
     """Equal machines; gpu is None without one.
 
-    fabric_devices: the RDMA devices that each must show, 0 where nobody could say. fabric_installer: what brings the
-    fabric's driver and libraries to a node (infra/catalog/tables/fabrics.csv), empty where nothing does. rdma: None
-    where the cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the
-    GPU's software, by distribution; a node takes what stands under its own. disks: what each node makes of its own
-    disks. mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, of
-    which training tells its share (MFU); without what the tables do not know. load: None where nobody heeds it.
+    fabric_devices: the RDMA devices that each must show, 0 where unknown. fabric_installer: what brings the fabric's
+    driver and libraries to a node (infra/catalog/tables/fabrics.csv), empty where nothing does. rdma: None where the
+    cloud sees to the fabric. variables: of the environment of every rank. drivers: what the lock says of the GPU's
+    software, by distribution; a node takes what stands under its own. disks: what each node makes of its own disks.
+    mig: the slices that each of its GPUs is cut into. gpu_tflops: the dense peak of one GPU by precision, by which
+    training computes its MFU; only what the tables have. load: None where nothing scales by it.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Group(_Section):
 
     @classmethod
     def of(cls, plan: GroupPlan) -> Group:
-        """What is told of a planned group, the same on every cloud."""
+        """The section of a planned group, the same on every cloud."""
         return cls(
             name=plan.name,
             count=plan.count,
@@ -182,7 +182,7 @@ class Storage(_Section):
 
     path: empty of a bucket that no node mounts. source: what is to be mounted there: of a `bucket` its name, of
     `lustre` its address (`<dns name>@tcp:/<mount name>`); empty where the path is there as it is. client: the program
-    that the node mounts it with, empty where nothing has to. options: of the mount, in the words of what mounts it.
+    that the node mounts it with, empty where nothing has to. options: of the mount, in the syntax of its client.
     checksum: sha256 of the client's package, where the playbooks know none.
     """
 
@@ -196,7 +196,7 @@ class Storage(_Section):
 
     @classmethod
     def of(cls, plan: StoragePlan, source: str) -> Storage:
-        """What is told of planned storage that nodes mount, or that they only may use."""
+        """The section of planned storage that nodes mount, or may only access."""
         return cls(
             name=plan.name,
             path="" if plan.kind == "bucket" and not plan.client else plan.mount,
@@ -211,7 +211,7 @@ class Storage(_Section):
 class Store(_Section):
     """The rendezvous store of training jobs.
 
-    host: the group whose first machine runs it; `control` is the controlling computer, empty is nobody: a cluster of
+    host: the group whose first machine runs it; `control` is the controlling computer, empty is none: a cluster of
     one node needs none, and nodes that may not speak with each other have no use for one. address: where the nodes
     reach it. port: its only TCP port, 0 where any will do.
     """
@@ -250,9 +250,9 @@ class Kubernetes(_Section):
 
 
 class Handover(_Section):
-    """The whole cluster, as told. kubernetes: None for plain machines, which playbooks make into nodes.
+    """The whole cluster. kubernetes: None for plain machines, which playbooks make into nodes.
 
-    copies: told to people alone; nodes never hold the keys of two clouds. storage_role: the role that nodes take on for
+    copies: for users only; nodes never hold the keys of two clouds. storage_role: the role that nodes take on for
     storage sessions of jobs and tenants, as the cloud names it; empty where they have none.
     """
 

@@ -1,4 +1,4 @@
-"""The word that was probably meant."""
+"""Suggests the known name that a misspelt one probably means."""
 
 from __future__ import annotations
 

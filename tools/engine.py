@@ -2,8 +2,8 @@
 
 Its version is stated once, in tools/pulumi/go.mod, and the hash of every module in go.sum beside it. The official
 installer is not run: it is fetched anew each time, and nothing here knows its hash. The binary's path is written to
-`.gpufleet/engine`, one line: whoever runs the engine reads it there and puts its folder first on PATH. An engine that
-was built from Go modules has no language host for Python; then ours (tools/language-host) lies beside it.
+`.gpufleet/engine`, one line: commands that run the engine read it there and put its folder first on PATH. An engine
+that was built from Go modules has no language host for Python; then ours (tools/language-host) lies beside it.
 """
 
 from __future__ import annotations

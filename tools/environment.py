@@ -40,8 +40,8 @@ def fitting_python() -> str | None:
 def environment_phase(root: Path, working: Callable[[str], None]) -> str:
     """Makes `.venv` hold the lock and the project; does nothing when it does already.
 
-    The stamp is written last and removed first, so an environment without one is half-made, or not ours: it is made
-    anew. With an older stamp only the difference is installed.
+    The stamp is written last and removed first, so an environment without one is incomplete, or not ours: it is
+    recreated. With an older stamp only the difference is installed.
     """
     venv = root / ".venv"
     stamp = venv / STAMP
@@ -61,7 +61,7 @@ def environment_phase(root: Path, working: Callable[[str], None]) -> str:
 
 
 def fingerprint(root: Path) -> str:
-    """What `.venv` was made from: the lock, the project's metadata, and the interpreter and place of pyvenv.cfg."""
+    """The inputs of `.venv`: the lock, the project's metadata, and the interpreter and place of pyvenv.cfg."""
     sources = (root / "requirements.txt", root / "pyproject.toml", root / ".venv" / "pyvenv.cfg")
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest() + "\n"
 

@@ -51,7 +51,7 @@ class SkippedError(Exception):
 
 
 class Table:
-    """Runs phases and tells about them on `out`.
+    """Runs phases and reports their progress on `out`.
 
     A terminal sees one moving line a phase; anything else sees a line every `HEARTBEAT_SECONDS`.
     """
@@ -62,7 +62,7 @@ class Table:
         self._name, self._began, self._said = "", clock(), clock()
 
     def run(self, name: str, phase: Callable[[], str]) -> str:
-        """Runs one phase, which returns its note. Raises the phase's PhaseError, after telling it."""
+        """Runs one phase, which returns its note. Raises the phase's PhaseError, after printing it."""
         self._name, self._began = name, self._clock()
         self._said = self._began
         try:

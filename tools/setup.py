@@ -1,7 +1,7 @@
 """Set-up of the project on this computer: `python3 -m tools.setup`, run by `make demo` and `make test`.
 
-What is there already is only looked at: a second run takes less than a second. Interrupt it whenever you like; the next
-run goes on with what is whole.
+What is installed already is only checked: a second run takes less than a second. It may be interrupted at any time; the
+next run continues with what is complete.
 """
 
 from __future__ import annotations

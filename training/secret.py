@@ -10,7 +10,7 @@ LEAST, MOST = 32, 256  # characters
 
 
 class KeyFileError(OSError):
-    """The file keeps no secret, or holds no key; the message says what to do."""
+    """The file is of another login, readable by others, or holds no key; the message says what to do."""
 
 
 def key_in(file: Path) -> bytes:

@@ -80,10 +80,10 @@ class Catalog:
     @cached_property
     def _offered(self) -> Mapping[str, Set[str]]:
         """The regions that have each type."""
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        regions: defaultdict[str, set[str]] = defaultdict(set)
         for offering in self.offerings:
-            found[offering.type].add(offering.region)
-        return found
+            regions[offering.type].add(offering.region)
+        return regions
 
     @cached_property
     def clouds(self) -> tuple[str, ...]:
@@ -92,10 +92,10 @@ class Catalog:
 
     @cached_property
     def _regions(self) -> Mapping[str, tuple[str, ...]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        priced: defaultdict[str, set[str]] = defaultdict(set)
         for price in self.prices:
-            found[self._types[price.type].cloud].add(price.region)
-        return {cloud: tuple(sorted(regions)) for cloud, regions in found.items()}
+            priced[self._types[price.type].cloud].add(price.region)
+        return {cloud: tuple(sorted(regions)) for cloud, regions in priced.items()}
 
     def regions(self, cloud: str) -> tuple[str, ...]:
         """The regions of a cloud where a price is known; two clouds may each have a us-east-1."""
@@ -122,11 +122,11 @@ class Catalog:
 
     def prices_of(self, type_name: str) -> tuple[Price, ...]:
         """What a type costs on demand wherever a price is known, least first."""
-        found = [price for price in self.prices if price.type == type_name]
-        return tuple(sorted(found, key=lambda price: price.on_demand_per_hour))
+        prices = [price for price in self.prices if price.type == type_name]
+        return tuple(sorted(prices, key=lambda price: price.on_demand_per_hour))
 
     def offered(self, type_name: str, region: str) -> bool | None:
-        """Whether any zone of the region has the type; None where nobody looked at that type, or that region."""
+        """Whether any zone of the region has the type; None where the tables say nothing of the type or region."""
         if type_name not in self._offered or region not in self._offering_regions:
             return None
         return region in self._offered[type_name]
@@ -144,7 +144,7 @@ class Catalog:
         return tuple(price for price in self.spot if (price.type, price.region) == (type_name, region))
 
     def rate(self, gpu: Gpu, precision: Precision) -> Rate | None:
-        """The measured rate; where nobody measured, the dense peak times `least_measured_share`; None without a figure.
+        """The measured rate; without one, the dense peak times `least_measured_share`; None without either.
 
         Peaks and measurements cannot be ranked beside each other: measured rates are 73 to 87 % of the peak.
         """

@@ -1,7 +1,7 @@
-"""What must hold between a GPU, its driver and the software above it: each fact a small function with its source.
+"""Compatibility of a GPU, its driver and the software above it: each constraint a small function with its source.
 
-`faults` of a tuple that was locked is empty. It is asked before anything is installed: the same contradictions, met on
-a node, show as `Driver/library version mismatch`, CUDA error 802 or a kernel image that is not there.
+`faults` of a locked combination is empty. It is checked before anything is installed: on a node, the same conflicts
+show as `Driver/library version mismatch`, CUDA error 802 or a kernel image that is not there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables merged with the answers of one cloud: what changes, and what stays although nobody confirmed it."""
+"""Merges the answers of one cloud into the tables: the changes, and the rows that remain without being confirmed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One row that is new, other, gone, or kept although the answer lacks it. cells: (column, before, after)."""
+    """One row that is new, changed, removed, or retained though the cloud lacks it. cells: (column, before, after)."""
 
     table: str
     row: str
@@ -61,10 +61,10 @@ def together(said: Sequence[Answers]) -> Answers:
 
 
 def merge(old: Catalog, new: Answers, cloud: str) -> Merged:
-    """Types and prices that the cloud's answer lacks are kept: they may be from another source, or be sold no more.
+    """Types and prices that the cloud's answer lacks are retained: they may be from another source, or no longer be sold.
 
-    Offerings and spot prices say what there is now: in the regions of the answer, the new ones replace all.
-    Other clouds and other regions stay as they are. Raises TableError where the rows contradict each other.
+    Offerings and spot prices are of this moment: where the cloud was queried, its answer replaces all. Other clouds and
+    other regions stay as they are. Raises TableError where the rows contradict each other.
     """
 
     def of_cloud(row: InstanceType) -> bool:

@@ -60,7 +60,7 @@ class Gpu:
         return getattr(self, f"{precision}_dense_tflops")
 
     def measured_tflops(self, precision: Precision) -> float | None:
-        """The rate that was measured, None where nobody did: measurements are known for bf16 only."""
+        """The measured rate, None without a measurement: the tables have measurements of bf16 only."""
         return self.bf16_measured_tflops if precision == "bf16" else None
 
     @property
@@ -121,7 +121,7 @@ class InstanceType:
 class Price:
     """One row of prices.csv: what a type costs on demand in a region (Linux). date: the day on which it cost that.
 
-    currency: the one that the price is asked in, by its ISO code; a bill is in that, and nothing is converted here.
+    currency: the ISO code of the currency that the cloud bills in; nothing is converted here.
     """
 
     type: str
@@ -172,8 +172,8 @@ class SpotPrice:
     """One row of spot.csv: what a type cost as spot in a zone (Linux).
 
     usd_per_hour: the mean over time; least_usd_per_hour, most_usd_per_hour: the bounds. days: how many were watched, 0
-    for a single look. placement_score: 1 to 10, how likely a request is met; None where nobody asked. date: the last
-    day that was watched; of a look whose day is not recorded, the day the source was read.
+    for a single look. placement_score: 1 to 10, how likely a request is met; None without a score. date: the last day
+    of the observations; where that is not recorded, the day the source was read.
     """
 
     type: str

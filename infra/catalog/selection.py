@@ -1,4 +1,4 @@
-"""Which instance types fit an ask, cheapest work first. Pure: the tables are all it knows, nothing is asked live."""
+"""Selects the instance types that meet a request, cheapest compute first, from the tables alone: no API is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AskError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """What a US dollar is worth in another currency on a day. Never in the tables: whoever compares says it."""
+    """An exchange rate: US dollars in another currency on a day. It is never in the tables: the user passes it."""
 
     currency: str
     per_usd: float
@@ -60,8 +60,8 @@ class Ask:
 class Offer:
     """A type that fits, and how many of it.
 
-    gpus: of all nodes, more than asked where the last node is not filled. usd_per_pflop_hour: the price of the work
-    that the asked GPUs do at `rate`; what an idle GPU could do is not counted.
+    gpus: of all nodes, more than requested where the last node is not filled. usd_per_pflop_hour: the price of the
+    compute of the requested GPUs at `rate`; idle GPUs are not counted.
     """
 
     kind: InstanceType
@@ -94,7 +94,7 @@ class Rejected:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Every GPU type of the asked clouds once: ranked, best first, or rejected, in the tables' order."""
+    """Every GPU type of the requested clouds once: ranked, best first, or rejected, in the tables' order."""
 
     ranked: tuple[Offer, ...]
     rejected: tuple[Rejected, ...]
@@ -112,7 +112,7 @@ def choose(ask: Ask, catalog: Catalog) -> Choice:
             continue
         try:
             ranked.append(_offer(ask, catalog, kind, catalog.gpu(kind.gpu)))
-        except _Refused as refused:
+        except _RefusedError as refused:
             rejected.append(Rejected(type=kind.name, cloud=kind.cloud, reason=str(refused)))
     return Choice(ranked=tuple(sorted(ranked, key=lambda offer: _order(ask, offer))), rejected=tuple(rejected))
 
@@ -129,7 +129,7 @@ def _check_region(ask: Ask, catalog: Catalog) -> None:
         raise UnknownRegionError(ask.region, regions)
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Why a type does not fit; never leaves `choose`."""
 
 
@@ -141,7 +141,7 @@ def _offer(ask: Ask, catalog: Catalog, kind: InstanceType, gpu: Gpu) -> Offer:
     price = _price(ask, catalog, kind)
     usd_per_hour = nodes * _usd(ask, price)
     if ask.budget_usd_per_hour is not None and usd_per_hour > ask.budget_usd_per_hour:
-        raise _Refused(f"{nodes} of it cost {usd_per_hour:.2f} USD/h, more than {ask.budget_usd_per_hour:g}")
+        raise _RefusedError(f"{nodes} of it cost {usd_per_hour:.2f} USD/h, more than {ask.budget_usd_per_hour:g}")
     return Offer(
         kind=kind,
         gpu=gpu,
@@ -156,20 +156,20 @@ def _offer(ask: Ask, catalog: Catalog, kind: InstanceType, gpu: Gpu) -> Offer:
 
 def _check_gpu(ask: Ask, kind: InstanceType, gpu: Gpu) -> None:
     if kind.gpu_share < 1:
-        raise _Refused(f"rents {kind.gpu_share:g} of a GPU, not a whole one")
+        raise _RefusedError(f"rents {kind.gpu_share:g} of a GPU, not a whole one")
     if kind.gpu_memory_gib is None:
-        raise _Refused("its usable GPU memory is not known")
+        raise _RefusedError("its usable GPU memory is not known")
     if kind.gpu_memory_gib < ask.gpu_memory_gib:
         sold_as = f" ({gpu.name}, sold as {gpu.memory_gb} GB)"
-        raise _Refused(f"{kind.gpu_memory_gib:.1f} GiB a GPU{sold_as}, {ask.gpu_memory_gib:g} GiB asked")
+        raise _RefusedError(f"{kind.gpu_memory_gib:.1f} GiB a GPU{sold_as}, {ask.gpu_memory_gib:g} GiB asked")
 
 
 def _rate(ask: Ask, catalog: Catalog, gpu: Gpu) -> Rate:
     if not gpu.has(ask.precision):
-        raise _Refused(f"{gpu.name} does not compute in {ask.precision}")
+        raise _RefusedError(f"{gpu.name} does not compute in {ask.precision}")
     rate = catalog.rate(gpu, ask.precision)
     if rate is None:
-        raise _Refused(f"no dense {ask.precision} figure is known for {gpu.name}")
+        raise _RefusedError(f"no dense {ask.precision} figure is known for {gpu.name}")
     return rate
 
 
@@ -177,9 +177,9 @@ def _check_fabric(ask: Ask, kind: InstanceType, nodes: int) -> None:
     if ask.fabric != "required" or nodes == 1:
         return
     if kind.fabric is None:
-        raise _Refused("takes more than one node and has no fabric between nodes")
+        raise _RefusedError("takes more than one node and has no fabric between nodes")
     if kind.fabric_interfaces is None:
-        raise _Refused("its fabric interfaces are not known")
+        raise _RefusedError("its fabric interfaces are not known")
 
 
 def _price(ask: Ask, catalog: Catalog, kind: InstanceType) -> Price:
@@ -188,11 +188,11 @@ def _price(ask: Ask, catalog: Catalog, kind: InstanceType) -> Price:
     elif ask.region in catalog.regions(kind.cloud):
         price = catalog.price(kind.name, ask.region)
     else:
-        raise _Refused(f"{kind.cloud} has no region {ask.region}")
+        raise _RefusedError(f"{kind.cloud} has no region {ask.region}")
     if price is None and "on-demand" not in kind.usage_classes:
-        raise _Refused(f"not sold on demand, only as {' or '.join(kind.usage_classes)}")
+        raise _RefusedError(f"not sold on demand, only as {' or '.join(kind.usage_classes)}")
     if price is None:
-        raise _Refused(f"no on-demand price is known{f' in {ask.region}' if ask.region else ''}")
+        raise _RefusedError(f"no on-demand price is known{f' in {ask.region}' if ask.region else ''}")
     return price
 
 
@@ -201,7 +201,9 @@ def _usd(ask: Ask, price: Price) -> float:
     if price.currency == "USD":
         return price.on_demand_per_hour
     if ask.exchange is None or ask.exchange.currency != price.currency:
-        raise _Refused(f"its price is in {price.currency}; say what a dollar is worth: --rate {price.currency}=…@<day>")
+        raise _RefusedError(
+            f"its price is in {price.currency}; say what a dollar is worth: --rate {price.currency}=…@<day>"
+        )
     return price.on_demand_per_hour / ask.exchange.per_usd
 
 

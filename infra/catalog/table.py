@@ -40,7 +40,7 @@ def read(path: Path, row: type[Row]) -> tuple[Row, ...]:
         rows = [_row(row, cells, line, f"{path.name}:{number}", problems) for number, line in enumerate(lines, 2)]
     if problems:
         raise TableError(problems)
-    return tuple(found for found in rows if found is not None)
+    return tuple(entry for entry in rows if entry is not None)
 
 
 def write(path: Path, rows: Sequence[object], row: type[Any]) -> None:

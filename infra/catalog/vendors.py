@@ -1,7 +1,7 @@
 """Vendors compared by 23 weighted indices in five dimensions: pure arithmetic over the tables, shown step by step.
 
-What the tables can tell is computed; the rest stands in vendors.csv, each figure with its source. An index that nobody
-knows of a vendor counts for nothing there, and is named: no score is guessed.
+Indices that follow from the tables are computed; the others are in vendors.csv, each with its source. An index without
+a known value for a vendor scores 0 there and is listed as unknown: no score is guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGE_GIB = 79  # a GPU of 80 GB and more
 
 @dataclass(frozen=True, kw_only=True)
 class Cited:
-    """One row of vendors.csv: what no table of types can tell."""
+    """One row of vendors.csv: a fact that does not follow from the tables of types."""
 
     vendor: str
     index: str
@@ -191,7 +191,7 @@ WEIGHTS = {name: sum(index.weight for index in indices) for name, indices in DIM
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """An index of a vendor. score: of 10, the best vendor's; None where nobody knows the value."""
+    """An index of a vendor. score: of 10, the best vendor's; None where the value is unknown."""
 
     index: Index
     value: float | None
@@ -201,7 +201,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """A vendor's indices by dimension. weights: of the dimensions, as they were asked for."""
+    """A vendor's indices by dimension. weights: of the dimensions, as requested."""
 
     vendor: str
     weights: Mapping[str, float]
@@ -234,7 +234,7 @@ def evaluate(
         raise AskError("weights: none may be below 0, and one must be above")
     fleets = [Fleet(vendor=vendor, catalog=catalog, exchange=exchange) for vendor in catalog.clouds]
     values = {(fleet.vendor, index.name): _value(fleet, index) for fleet in fleets for index in _indices()}
-    found = [
+    evaluations = [
         Evaluation(
             vendor=fleet.vendor,
             weights=shares,
@@ -245,7 +245,7 @@ def evaluate(
         )
         for fleet in fleets
     ]
-    return tuple(sorted(found, key=lambda each: (-each.total, each.vendor)))
+    return tuple(sorted(evaluations, key=lambda evaluation: (-evaluation.total, evaluation.vendor)))
 
 
 def _indices() -> Iterable[Index]:

@@ -36,8 +36,8 @@ def gpu_has_locked_drivers(_: Zoned, plan: CloudPlan) -> Iterator[Violation]:
         except drivers.NoTupleError as lack:
             yield path, str(lack)
         else:
-            found = compatibility.faults(row, gpu, DISTRIBUTION, drivers.load().fabric(group.fabric))
-            yield from ((path, fault) for fault in found)
+            problems = compatibility.faults(row, gpu, DISTRIBUTION, drivers.load().fabric(group.fabric))
+            yield from ((path, fault) for fault in problems)
 
 
 @rule("gpu-runs-the-locked-torch", CloudPlan)

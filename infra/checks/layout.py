@@ -1,4 +1,4 @@
-"""The refusals of the layouts as findings: a decision that is refused is noted, and deciding goes on with another."""
+"""Layout errors as findings: each error of the planner is recorded, and planning continues with a fallback."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Stated = TypeVar("Stated", bound=Callable[..., Iterator[Violation]])
 def rule(name: str, kind: type[Plan] | UnionType, level: Level = "error") -> Callable[[Stated], Stated]:
     """Registers a function (spec, plan) -> violations as the rule `name` for plans of this kind.
 
-    level: error for what cannot be, warning for what wastes or surprises, info for what cannot be told.
+    level: error for what cannot work, warning for what wastes money or surprises, info for what cannot be checked.
     """
 
     def register(function: Stated) -> Stated:

@@ -1,4 +1,4 @@
-"""Rules about what is mounted where, and what is kept."""
+"""Rules about mount points, and about what outlives the nodes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a node needs to configure itself, as one archive: playbooks, training and locks.
 
-The archive's name is its content's hash: a node asks for exactly the one that it was started with.
+The archive's name is its content's hash: a node fetches exactly the one that it was started with.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEEDED_BY = re.compile(r"^\s+# +(?:via )? *(\S+)", re.MULTILINE)
 
 
 def packed(project: Path) -> bytes:
-    """A tar archive that is the same for the same files, whoever packs it and when.
+    """A reproducible tar archive: byte-identical for the same files.
 
     ansible.txt in it is the part of the lock that runs a playbook: what a node installs before it can install the rest.
     """
@@ -56,9 +56,12 @@ def needed(lock: str, package: str) -> list[str]:
     return [entry for name, entry in entries.items() if name in names]
 
 
-def kept(content: bytes, file: Path) -> Path:
-    """The engine reads the archive from a file. One of this name that has other content, or is a link, was put there by
-    somebody else, with the files of a branch for instance: nodes run what is in it as root."""
+def write_archive(content: bytes, file: Path) -> Path:
+    """Writes the archive to a file for the engine, unless that has this content already; returns the file.
+
+    A file of this name with other content, or a link, is replaced: it is foreign (of another branch for instance), and
+    nodes run the archive's content as root.
+    """
     if file.is_symlink() or not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")

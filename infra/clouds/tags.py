@@ -1,4 +1,4 @@
-"""Every resource says which stack made it, and by which name: what a killed deployment left is found again by these."""
+"""Tags of every resource: its stack and its name, by which orphans of a killed deployment are recovered."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def plan_document(root: Path, stack: str, evaluation: Evaluation | None = None) 
 
 
 def decisions(plan: Plan, budget: Budget | None) -> dict[str, Any]:
-    """The plan as data, with the limits of what it may cost: nothing but a rule reads them, and whoever raises one lets
-    more be bought."""
+    """The plan as data, with the limits of what it may cost: only a rule reads the limits, and raising one
+    allows more to be bought."""
     limits = {} if budget is None else {"limits": budget.model_dump(mode="json")}
     return {**{key: value for key, value in plan.to_json().items() if key not in ELSEWHERE}, **limits}
 

@@ -1,4 +1,4 @@
-"""The Pulumi program, run in this process and kept as a graph: no engine, no credentials, nothing created.
+"""Runs the Pulumi program in this process and records its resource graph: no engine, no credentials, nothing created.
 
 The only file that touches Pulumi's non-public names (`MockMonitor`, `MockSettings`, `MockEngine`, `run_in_stack`,
 `_types`); SDK 3.272.0, pinned, with a canary test. The steps are those of the SDK's own language host.

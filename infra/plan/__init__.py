@@ -1,1 +1,1 @@
-"""What every finished plan is made of: frozen data, and the rules that lay it out."""
+"""The types of finished plans, as frozen data, and the functions that lay them out."""

@@ -23,8 +23,8 @@ def allot(network: IPv4Network, groups: Sequence[AddressNeed]) -> list[tuple[IPv
     """The addresses of each group, in order.
 
     A group takes whole blocks of 20 from host .11 on, as many as it needs, so its nodes and its neighbours keep their
-    addresses while it grows within them. Given addresses are kept as they are and left out of every block. Where the
-    network ends, so does the answer: it is then shorter than what was wanted.
+    addresses while it grows within them. Given addresses are used as they are and left out of every block. Where the
+    network ends, the result is shorter than requested.
     """
     taken = {address for group in groups for address in group.given or ()}
     allotted: list[tuple[IPv4Address, ...]] = []

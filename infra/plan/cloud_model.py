@@ -41,7 +41,7 @@ class StorePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmPlan:
-    """Who is told of what the cluster costs; there is at least one."""
+    """Mail addresses that are notified of costs; at least one."""
 
     emails: tuple[str, ...]
 
@@ -93,7 +93,7 @@ class CloudGroupPlan(GroupPlan):
 class CloudPlan(Plan):
     """A cluster in one region of a cloud. zones: by name, first the one that what stands in a single zone is in.
 
-    bundle: of the stack's own bucket, which holds the playbook bundle; None where nodes are not made by playbooks.
+    bundle: of the stack's own bucket, which holds the playbook bundle; None where no playbook configures nodes.
     store: None where no job runs. tags: on every resource, and on the nodes.
     """
 

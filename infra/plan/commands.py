@@ -1,4 +1,4 @@
-"""What runs because of a stack: on the computer of whoever calls `gpufleet`, and on nodes as root. For review."""
+"""Commands that a stack runs: on the user's computer, and on nodes as root. Listed for review."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ WEB_PORTS = {80: "package mirrors", 443: "packages, object storage and the API o
 
 
 class OpenToTheWorldError(LayoutError):
-    """SSH would be open to networks that nobody can mean by name."""
+    """SSH would be open to networks too wide to be intended."""
 
     rule = "ssh-is-not-open-to-the-world"
 

@@ -12,12 +12,12 @@ class LayoutError(ValueError):
 
 
 class NoFabricError(LayoutError):
-    """The fabric was asked of a type that has none, or whose numbers do not tell which cards have it."""
+    """The fabric is required of a type that has none, or whose fabric cards are unknown."""
 
     rule = "fabric-fits-the-type"
 
 
 class PlacementError(LayoutError):
-    """Nodes were asked for where no placement can put them."""
+    """The requested nodes have no possible placement."""
 
     rule = "placement-is-possible"

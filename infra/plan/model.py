@@ -26,7 +26,7 @@ class NodePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadMetric:
-    """Where nodes tell how busy their GPUs are, in percent: by the mean their cloud adds and removes nodes."""
+    """The metric of GPU utilization, in percent: the cloud scales the group by its mean."""
 
     namespace: str
     name: str
@@ -37,7 +37,7 @@ class LoadMetric:
 class GroupPlan:
     """Equal machines.
 
-    count: how many were asked for. nodes: those whose names and addresses are known beforehand: none of a fleet's;
+    count: how many are requested. nodes: those whose names and addresses are known beforehand: none of a fleet's;
     fewer than `count` on this computer only where the network has no room, which a rule refuses. gpu: the catalogue's
     name of the GPU, None without one. fabric: the network between the nodes' GPUs, "tcp" without a special one.
     scratch: the local disks of each node as one file system, None without any. mig: the slices that each GPU is cut
@@ -55,12 +55,12 @@ class GroupPlan:
 
     @property
     def fabric_devices(self) -> int:
-        """How many RDMA devices a node must show; 0 where nobody can say beforehand."""
+        """How many RDMA devices a node must show; 0 where unknown beforehand."""
         return 0
 
     @property
     def load(self) -> LoadMetric | None:
-        """None where nobody adds or removes nodes by it."""
+        """None where the group is not scaled by it."""
         return None
 
 
@@ -114,7 +114,7 @@ class CostItem:
 
 
 class Surrounding(CostItem):
-    """What stands beside the nodes: disks, gateways, addresses, told to people as one sum."""
+    """Resources beside the nodes: disks, gateways, addresses, shown as one sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class Cost:
 
     @property
     def unknown(self) -> str:
-        """Why no price of anything is known, so that the sums say nothing; empty where some is."""
+        """Why no price is known at all, so that the sums are meaningless; empty where one is."""
         known = len(self.missing) < len(self.items) or not self.items
         return "" if known else ", ".join(dict.fromkeys(item.source for item in self.items))
 
@@ -180,7 +180,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The finished plan: made by a cloud's `decide`, read by everything that declares, draws, prices or reports."""
+    """The finished plan: returned by a cloud's `decide`, read by everything that declares, draws, prices or reports."""
 
     stack: str
     cloud: str

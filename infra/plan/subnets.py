@@ -23,7 +23,7 @@ ROOM_PREFIX_BITS = 8  # every subnet has at least 1/256 of the VPC, so that grou
 
 
 class SubnetsDoNotFitError(LayoutError):
-    """A network that cannot hold what is asked of it.
+    """The network is too small for the subnets.
 
     smallest: the prefix of the smallest network that can, None where no VPC can.
     """
@@ -37,7 +37,7 @@ class SubnetsDoNotFitError(LayoutError):
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """Addresses that something wants in one subnet: a group of nodes, the gateways or the endpoints of a zone.
+    """Addresses required in one subnet: a group of nodes, the gateways or the endpoints of a zone.
 
     interfaces: those of one node that have an address, which an efa-only one has not (`cards.addresses_per_node`).
     kind: public has a route from the internet, private only one to it; fabric is the private subnet of EFA nodes, which
@@ -56,7 +56,7 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Subnet:
-    """A subnet to declare. addresses: how many are wanted of it; capacity: how many it can give."""
+    """A subnet to declare. addresses: how many are required; capacity: how many it has."""
 
     zone: str
     kind: Kind

@@ -1,6 +1,6 @@
 """A finished plan as text for people: a headline, and a row for each concern.
 
-A plan knows nothing of its text. Each cloud may have a summary of its own (`infra.registry.Cloud.summary`), which says
+A plan does not format itself. Each cloud may have a summary of its own (`infra.registry.Cloud.summary`), which says
 what its plans alone have.
 """
 

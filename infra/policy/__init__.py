@@ -1,7 +1,7 @@
-"""What no stack may declare: rules over rendered resources, for the plan, for tests and for the engine's policy pack.
+"""Policy: rules over rendered resources, for the plan, for tests and for the engine's policy pack.
 
-A rule is a plain function over one resource, or over all of them where only together they tell. It reads Pulumi's wire
-names and never asks a cloud; what it cannot read (an unknown, a secret) it does not take for safe.
+A rule is a plain function over one resource, or over all of them where one alone is not enough. It reads Pulumi's wire
+names and never calls a cloud; what it cannot read (an unknown, a secret) it does not take for safe.
 """
 
 from collections.abc import Mapping, Sequence

@@ -105,7 +105,7 @@ def allowing(policy: Any) -> list[Statement]:
 
 
 def plain(text: str) -> str:
-    """The text with a word in the place of what the stack itself fills in, and a star for what the caller does."""
+    """The text with a placeholder for what the stack fills in, and a star for what the caller fills in."""
     return re.sub(r"\$\{[^}]*\}", "*", re.sub(r"\$\{[^}:]*\}", "known", text))
 
 
@@ -145,7 +145,7 @@ def too_wide(resource: str) -> bool:
 
 
 def account_of(text: str) -> str | None:
-    """The account that an ARN or a number names: its digits, or the stack's own word for it; None where it is open."""
+    """The account that an ARN or a number names: its digits, or the stack's placeholder; None where it is open."""
     if re.fullmatch(r"\d{12,16}|\$\{[^}:]+\}", text):
         return text
     bare = re.sub(r"\$\{[^}:]*:[^}]*\}", "*", text)  # filled in from the caller

@@ -24,7 +24,7 @@ def wildcards(path: str, policy: Any, powers: Powers) -> Iterator[Violation]:
 
 
 def unnamed_actions(statement: Statement) -> Iterator[str]:
-    """The actions that stand for more than one or cannot be read, and the word that allows all but some."""
+    """The actions with wildcards or unknown values, and `NotAction`."""
     for action in statement.actions:
         if not ACTION.fullmatch(action):
             yield f"allows {action}; name the actions"
@@ -44,7 +44,7 @@ def everywhere(statement: Statement, powers: Powers) -> Iterator[str]:
 
 
 def escalations(path: str, policy: Any, powers: Powers) -> Iterator[Violation]:
-    """What a policy allows that makes an administrator of whoever has it."""
+    """Permissions of a policy by which its holder can become an administrator."""
     for statement in allowing(policy):
         limited = any(all(map(exact, test.values)) for test in statement.tests(*powers.grant_limits))
         for action in statement.actions:

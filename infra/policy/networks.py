@@ -26,7 +26,7 @@ def network_of(cidr: Any) -> Network | None:
 
 
 def too_wide(networks: list[Network]) -> Iterator[Network]:
-    """The networks, neighbours taken together, that nobody can mean by name."""
+    """The networks, adjacent ones merged, that are too wide to be intended."""
     v4 = collapse_addresses(network for network in networks if isinstance(network, IPv4Network))
     v6 = collapse_addresses(network for network in networks if isinstance(network, IPv6Network))
     yield from (network for network in v4 if network.prefixlen < WIDEST_PREFIX)

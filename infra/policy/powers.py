@@ -44,7 +44,7 @@ class Powers:
     managed: re.Pattern[str]
 
     def reason(self, action: str) -> str:
-        """What an action is as good as, in a few words; "" for others."""
+        """The privilege that an action amounts to, in a few words; "" for others."""
         return next((what for what, actions in self.runs_code.items() if actions.match(action)), "")
 
     def about_everything(self, action: str, resource: str) -> bool:

@@ -51,10 +51,10 @@ class Stack:
 
     @cached_property
     def _by_type(self) -> Mapping[str, list[Resource]]:
-        found: defaultdict[str, list[Resource]] = defaultdict(list)
+        by_type: defaultdict[str, list[Resource]] = defaultdict(list)
         for resource in self.resources:
-            found[resource.type].append(resource)
-        return found
+            by_type[resource.type].append(resource)
+        return by_type
 
     @cached_property
     def _by_urn(self) -> Mapping[str, Resource]:
@@ -77,8 +77,8 @@ class Stack:
 
     def made_of(self, resource: Resource, key: str, kind: str) -> Iterator[Resource]:
         """The resources of a type that an input of this resource was made of."""
-        found = (self.named(urn) for urn in resource.references.get(key, ()))
-        return (other for other in found if other is not None and other.type == kind)
+        sources = (self.named(urn) for urn in resource.references.get(key, ()))
+        return (other for other in sources if other is not None and other.type == kind)
 
 
 OfResource = Callable[[Resource], Iterator[Violation]]
@@ -87,7 +87,7 @@ OfStack = Callable[[Stack], Iterator[tuple[Resource | None, str, str]]]
 
 @dataclass(frozen=True)
 class ResourceRule:
-    """One fact about what is safe, that a resource tells by itself. types: all custom resources where empty."""
+    """A rule that one resource alone can violate. types: all custom resources where empty."""
 
     name: str
     types: frozenset[str]
@@ -105,7 +105,7 @@ class ResourceRule:
 
 @dataclass(frozen=True)
 class StackRule:
-    """One fact about what is safe, that resources tell only together. violations: the resource, the path, the message;
+    """A rule over all resources of a stack. violations: the resource, the path, the message;
     no resource where the stack as a whole is meant."""
 
     name: str

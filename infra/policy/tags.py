@@ -1,4 +1,4 @@
-"""What costs money or holds data says which stack made it: by these tags a sweep finds what a killed `up` left."""
+"""Whatever costs money or holds data is tagged with its stack: `sweep` finds the orphans of a killed `up` by that."""
 
 from __future__ import annotations
 

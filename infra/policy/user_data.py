@@ -1,4 +1,4 @@
-"""User data and tags are no place for secrets: every process of the node, and whoever may describe it, reads them.
+"""User data and tags hold no secrets: every process on the node, and everyone who may describe it, can read them.
 
 Sources: EC2 User Guide, "Run commands when you launch an EC2 instance with user data input" (not protected) and "Tag
 your Amazon EC2 resources" (not for sensitive data); the documented forms of the tokens of GitHub, GitLab, Hugging

@@ -1,4 +1,4 @@
-"""Reading wire values: the same fact may come as a truth value, a word, a number or a list, or not be known yet."""
+"""Reading wire values: the same fact may be a boolean, a string, a number or a list, or not be known yet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The policy as a pack that the engine runs: `pulumi preview --policy-pack infra/policy_pack`.
 
 The rules are those of `infra.policy`, function for function. A rule about one resource stops the engine before
-that resource is made; a rule about all of them speaks at the end, so look at a preview first. What a preview cannot
-know yet (an ARN of something that is not there) is no violation: the pack says that it could not tell, and tells in the
+that resource is made; a rule about all of them reports at the end, so look at a preview first. What a preview cannot
+know yet (an ARN of something that is not there) is no violation: the pack reports it as unchecked, and checks it in the
 update. The ceiling of costs comes from `--policy-pack-config`: {"cost-ceiling": {"usd_per_hour": 120}}.
 """
 

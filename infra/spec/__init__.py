@@ -1,4 +1,4 @@
-"""What was asked: a stack file as frozen, checked types. Imports neither Pulumi nor any cloud's package."""
+"""The spec: a stack file as frozen, validated types. Imports neither Pulumi nor any cloud's package."""
 
 from infra.spec.errors import Problem, SpecError
 from infra.spec.load import StackFile, load, stacks

@@ -38,7 +38,7 @@ class SshAccess(Access):
 
 
 class ToldBudget(Budget):
-    """notify: who is told when a month comes near its limit."""
+    """notify: mail addresses that are notified when a month's cost nears the limit."""
 
     notify: tuple[Email, ...] = ()
 
@@ -63,7 +63,7 @@ Prefix = Annotated[str, AfterValidator(like(r"(\w[\w.=-]*/)*\w[\w.=-]*", "path i
 
 
 class Copy(Section):
-    """What another stack keeps in a bucket, copied into one of this stack's.
+    """A copy of another stack's bucket into one of this stack's.
 
     stack, storage: where it is. to: the name of this stack's bucket. prefix: the part that is copied, all of it where
     none is named. gib_per_month: how much is new each month, for the price.

@@ -87,8 +87,8 @@ def explained(error: ValidationError, kind: type[BaseModel]) -> Iterator[Mistake
             tag = (TAG,) if item["type"] in _OF_THE_TAG else ()
             yield _written(kind, place)[0] + tag, _MESSAGES[item["type"]](item.get("ctx", {}), item["input"])
     for section in {**unknown, **missing}:
-        place, found = _written(kind, section)
-        for key, message in unknown_keys(unknown[section], missing[section], found.model_fields):
+        place, model = _written(kind, section)
+        for key, message in unknown_keys(unknown[section], missing[section], model.model_fields):
             yield (*place, key), message
 
 
@@ -99,17 +99,17 @@ def key_path(place: Place) -> str:
 
 def _written(kind: type[BaseModel], place: Place) -> tuple[Place, Any]:
     """The place as the file has it, and what stands there: pydantic puts a union's tag behind the union's place."""
-    found: Any = kind
+    annotation: Any = kind
     written: list[str | int] = []
     for part in place:
-        if len(members := _members(found)) > 1:
-            found = next(member for member in members if part in get_args(member.model_fields[TAG].annotation))
+        if len(members := _members(annotation)) > 1:
+            annotation = next(member for member in members if part in get_args(member.model_fields[TAG].annotation))
             continue
         if part == KEY:
             break
-        found = _inside(members[0], part)
+        annotation = _inside(members[0], part)
         written.append(part)
-    return tuple(written), _members(found)[0]
+    return tuple(written), _members(annotation)[0]
 
 
 def _inside(kind: Any, part: str | int) -> Any:
@@ -124,7 +124,7 @@ def _members(kind: Any) -> list[Any]:
     if get_origin(kind) is Annotated:
         return _members(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [found for member in get_args(kind) if member is not type(None) for found in _members(member)]
+        return [model for member in get_args(kind) if member is not type(None) for model in _members(member)]
     return [kind]
 
 

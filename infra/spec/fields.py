@@ -1,4 +1,4 @@
-"""The words a stack file is written in: each checks itself and says in one line what is wrong with a value.
+"""Types of the values of a stack file: each validates a value and reports in one line what is wrong with it.
 
 Every text has its pattern, of ASCII alone: what a stack file holds ends up in shell lines, units of systemd and options
 of mount(8) on machines, and in the variables of Ansible, which takes texts with braces for programs.

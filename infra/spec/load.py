@@ -29,7 +29,7 @@ ENGINE_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt", "environment
 
 @dataclass(frozen=True)
 class StackFile:
-    """A stack file that is right: what it asks for, and where each key stands. path: relative to the project's root."""
+    """A valid stack file: its spec, and the line of each key. path: relative to the project's root."""
 
     stack: str
     path: Path
@@ -53,7 +53,7 @@ def stacks(root: Path) -> list[str]:
 
 
 def load(root: Path, stack: str) -> StackFile:
-    """The checked stack file. Raises SpecError with every mistake of the file; nothing is asked of any cloud."""
+    """The checked stack file. Raises SpecError with every mistake of the file; no cloud is called."""
     project = _project(root)
     path = project.folder / f"Pulumi.{stack}.yaml"
     if not re.fullmatch(STACK, stack, re.ASCII):

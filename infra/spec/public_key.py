@@ -1,4 +1,4 @@
-"""OpenSSH public keys, checked to the last byte: a broken one is found out only when nobody can log in."""
+"""OpenSSH public keys, checked to the last byte: a broken one would show only when every login fails."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class _Reading:
             ) from None
 
     def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
@@ -180,12 +180,12 @@ class _Reading:
                 raise UnreadableError(line, f"a key of {len(key.value):,} characters is none of a stack file's")
             name = _key(key.value)
             here = f"{path}.{name}" if path else name
-            if name in found:
+            if name in values:
                 self.document.repeated.append((here, line))
             else:
                 self.document.lines[here] = line
-                found[name] = self.data(value, here)
-        return found
+                values[name] = self.data(value, here)
+        return values
 
 
 def _key(text: str) -> str:

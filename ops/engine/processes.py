@@ -150,6 +150,24 @@ def captured(
         raise TimeoutError from None
 
 
+def written(command: Sequence[str | Path], output: IO[bytes], *, env: Mapping[str, str], seconds: float) -> int:
+    """Runs a command with its output in a file and without its errors, and returns its exit code.
+
+    Raises OSError where it cannot be started, TimeoutError when it does not end in time.
+    """
+    try:
+        return subprocess.run(
+            [*map(str, command)],
+            env=dict(env),
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=seconds,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+
+
 def archived(command: Sequence[str | Path]) -> CompletedBytes:
     """Runs a trusted command whose output is not text."""
     return subprocess.run([*map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, check=False)

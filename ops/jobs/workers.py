@@ -42,7 +42,7 @@ class Worker:
         return cls(node, processes.leased(ssh.ssh(handover, node, remote), errors=True))
 
     def read(self, events: Queue[tuple[Worker, Event | None]]) -> None:
-        """Passes on the node's events; what is no event is kept for the message of a failure. Ends with a None."""
+        """Passes on the node's events; other lines are stored for the error message. Ends with a None."""
         assert self.process.stdout is not None
         for line in lines(_chunks(self.process.stdout)):
             if event := untrusted.event(line):

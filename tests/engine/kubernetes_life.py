@@ -44,14 +44,14 @@ RESULT = {
 FORMS: tuple[Literal["job", "jobset", "trainjob"], ...] = ("job", "jobset", "trainjob")
 
 
-class Told(Exception):
+class EventError(Exception):
     """What a job waits for; ends the waiting."""
 
 
 def tell_all_but(passing: str) -> Callable[[dict[str, Any]], None]:
     def tell(event: dict[str, Any]) -> None:
         if event["reason"] != passing:
-            raise Told(event["reason"])
+            raise EventError(event["reason"])
 
     return tell
 

@@ -22,7 +22,7 @@ from alicloud_cloud.kinds import (
     VSWITCH,
 )
 from cloud_provider import arguments
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Row, Store
 
 GOLDEN = Path(__file__).parents[1] / "unit" / "graph_plan" / "golden"
@@ -71,14 +71,14 @@ def test_every_value_of_a_reviewed_plan_is_one_that_the_provider_takes(stack: st
 def test_a_value_that_the_provider_refuses_is_refused(
     cloud: Cloud, type_: str, wrong: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(Refused, match=re.escape(said)):
+    with pytest.raises(RefusedError, match=re.escape(said)):
         made(cloud, type_, **wrong)
 
 
 def test_a_vswitch_outside_its_vpc_is_refused(cloud: Cloud) -> None:
     vpc = made(cloud, VPC, cidrBlock="10.0.0.0/16")
 
-    with pytest.raises(Refused, match="outside"):
+    with pytest.raises(RefusedError, match="outside"):
         made(cloud, VSWITCH, vpcId=vpc.id, cidrBlock="10.1.0.0/24")
 
 
@@ -86,12 +86,12 @@ def test_a_vpc_in_use_stays(cloud: Cloud) -> None:
     vpc = made(cloud, VPC, cidrBlock="10.0.0.0/16")
     made(cloud, VSWITCH, vpcId=vpc.id, cidrBlock="10.0.0.0/24")
 
-    with pytest.raises(Refused, match="DependencyViolation"):
+    with pytest.raises(RefusedError, match="DependencyViolation"):
         cloud.delete(VPC, vpc.id)
 
 
 def test_what_does_not_exist_cannot_be_named(cloud: Cloud) -> None:
-    with pytest.raises(Refused, match="does not exist"):
+    with pytest.raises(RefusedError, match="does not exist"):
         made(cloud, INSTANCE, vswitchId="vsw-0123456789abcdef")
 
 
@@ -105,7 +105,7 @@ def test_what_does_not_exist_cannot_be_named(cloud: Cloud) -> None:
 def test_two_eris_need_cards_and_queue_pairs_of_their_own(
     cloud: Cloud, first: dict[str, object], second: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(RefusedError, match=said):
         made(cloud, INSTANCE, **first, networkInterfaces=second)
 
 
@@ -117,7 +117,7 @@ def test_two_eris_need_cards_and_queue_pairs_of_their_own(
     ],
 )
 def test_a_cluster_is_of_a_release_and_born_with_its_network(cloud: Cloud, asked: dict[str, object], said: str) -> None:
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(RefusedError, match=said):
         made(cloud, CLUSTER, **asked)
 
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import pytest
 from engine_runner import EngineRunner, until
 from kubernetes_cluster import control_plane
-from kubernetes_cluster.api import Refused
+from kubernetes_cluster.api import RefusedError
 from kubernetes_cluster.planted import PLANTED, planted
-from kubernetes_life import RESULT, STACK, STEP, Life, Told, applied, living, tell_all_but
+from kubernetes_life import RESULT, STACK, STEP, EventError, Life, applied, living, tell_all_but
 
 from infra.clouds.kubernetes.plan import jobs
 from infra.graph import render
@@ -155,7 +155,9 @@ def test_a_pod_of_the_hosts_network_is_refused_in_the_tenants_namespace(
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "own", "namespace": "research"}}
     spec = {**objects["Job"]["spec"]["template"]["spec"], "hostNetwork": True}
 
-    with pytest.raises(Refused, match=r'violates PodSecurity "baseline:latest": host namespaces \(hostNetwork=true\)'):
+    with pytest.raises(
+        RefusedError, match=r'violates PodSecurity "baseline:latest": host namespaces \(hostNetwork=true\)'
+    ):
         life.cluster.api.apply({**pod, "spec": spec}, dry=True)
 
 
@@ -194,7 +196,7 @@ def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> 
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod, "namespace": "research"}, "status": status}
     api.apply(body, part="status")
 
-    with pytest.raises(Told, match=rf"^{pod}: network check: this pod reaches the API server$"):
+    with pytest.raises(EventError, match=rf"^{pod}: network check: this pod reaches the API server$"):
         runner.follow(tell_all_but("no pod of rank 0 yet"))
 
     runner.stop()
@@ -205,7 +207,7 @@ def test_a_job_whose_network_check_fails_says_what_a_pod_reaches(life: Life) -> 
 def test_a_planted_mistake_is_refused_in_a_line_that_names_it(
     life: Life, objects: dict[str, dict[str, Any]], case: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         life.cluster.api.apply(planted(objects, case), dry=True)
 
     assert PLANTED[case][2].lower() in str(caught.value).lower()
@@ -242,7 +244,9 @@ def test_a_job_that_no_node_takes_says_what_the_scheduler_says(life: Life) -> No
     runner = life.runner(labels={"kubernetes.io/hostname": "none"})
     runner.start(lambda _: None)
 
-    with pytest.raises(Told, match=r"^late-1-\d-\w+: 0/4 nodes are available: 4 node\(s\) didn't match Pod's node"):
+    with pytest.raises(
+        EventError, match=r"^late-1-\d-\w+: 0/4 nodes are available: 4 node\(s\) didn't match Pod's node"
+    ):
         runner.follow(tell_all_but("no pod of rank 0 yet"))
 
     runner.stop()
@@ -253,7 +257,7 @@ def test_a_job_whose_pods_are_refused_says_why(life: Life) -> None:
     runner = life.runner(namespace="bare")
     runner.start(lambda _: None)
 
-    with pytest.raises(Told, match=r'late-1: .*serviceaccount "trainer" not found$'):
+    with pytest.raises(EventError, match=r'late-1: .*serviceaccount "trainer" not found$'):
         runner.follow(tell_all_but("no pod of rank 0 yet"))
 
 

@@ -77,12 +77,12 @@ PROOFS = (
     Proof("imports from a lower layer into a higher one", upward_imports),
     Proof("imports through a wall", wall_breaches),
     Proof("files that name a cloud outside its folder", clouds_named),
-    Proof("clock, chance, processes, sockets outside their modules", outside_uses, 4),
+    Proof("clock, chance, processes, sockets outside their modules", outside_uses),
     Proof("folders of more than 15 files", full_folders),
     Proof("files of 300 lines or more", partial(long_files, tests=False)),
     Proof("test files of 300 lines or more", partial(long_files, tests=True)),
-    Proof("lines with a worn word as a name", worn_words, 133),
-    Proof("exceptions whose names do not end in Error", misnamed_exceptions, 4),
+    Proof("lines with a worn word as a name", worn_words, 2),
+    Proof("exceptions whose names do not end in Error", misnamed_exceptions),
 )
 RUNS = (Proof("stages of `gpufleet plan` that do not run exactly once", repeated_stages),)
 

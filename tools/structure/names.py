@@ -23,6 +23,7 @@ OUTSIDE_CHECKED = ("ops/", "infra/clouds/local/", "training/elastic/")
 EDGES = (
     "ops/clock.py",
     "ops/engine/processes.py",  # runs every command
+    "ops/nodes/ssh.py",  # the transport to the nodes: tries whether their port accepts a connection
     "infra/clouds/local/nodes/processes.py",
     "training/elastic/system.py",  # clock, chance and processes of the launcher
     "training/elastic/rendezvous/",  # the sockets of the store

@@ -144,8 +144,8 @@ class Checkpoints:
         return seconds is not None and time.monotonic() - self._saved_at >= seconds
 
     def save(self, step: int) -> None:
-        """Starts to save the state after so many steps; waits for a copy of what the next gradients change. A save
-        that failed is told, and training goes on: the older checkpoints stay. So it does where any rank still writes
+        """Starts to save the state after so many steps; waits for a copy of what the next gradients change. A save that
+        failed is reported, and training continues: the older checkpoints stay. So it does where any rank still writes
         the save before: if that rank waited for its disk, the others would give it up."""
         again = self._waited_for == self._saved_step
         if not any(self._ranks.vote(int(self._writer.busy(0.0 if again else PATIENCE_SECONDS))).result()):

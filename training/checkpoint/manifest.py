@@ -239,8 +239,8 @@ def proven(folder: Path, manifest: Manifest, name: str) -> bytearray:
 @contextmanager
 def reading(path: Path) -> Iterator[BufferedReader]:
     """An open file of a checkpoint. Raises CorruptCheckpointError where it is missing or not a regular file. A read
-    error says nothing about the checkpoint, which may be readable later (a file server comes back): that is an OSError,
-    with what to do."""
+    error does not mean that the checkpoint is corrupt: it may be readable later (a file server comes back). That is an
+    OSError, with what to do."""
     try:
         with strict.regular(path) as file:
             yield file

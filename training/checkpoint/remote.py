@@ -64,8 +64,8 @@ class Remote:
         return sorted(step for step in map(step_of, names) if step is not None)
 
     def upload(self, folder: Path, sealed: Manifest) -> None:
-        """Sends a checkpoint, and goes on where an earlier try was cut off; files of the same name and other bytes are
-        replaced. Raises ObjectStoreError, and OSError where the folder is gone meanwhile."""
+        """Uploads a checkpoint, and resumes where an earlier try was cut off; files of the same name and other bytes
+        are replaced. Raises ObjectStoreError, and OSError where the folder is gone meanwhile."""
         with self._one_line_errors():
             for name, written in sealed.files.items():
                 key = f"{self._prefix}{folder.name}/{name}"
@@ -168,8 +168,8 @@ class Uploads:
             self._wake.notify()
 
     def finish(self, seconds: float | None = None) -> bool:
-        """Returns when the newest one has been sent, or told why not, after so many seconds at the most; whether it is.
-        None is taken from now on."""
+        """Waits until the newest checkpoint is uploaded or has failed, or the seconds are over; returns whether it is
+        uploaded. No checkpoint is accepted from now on."""
         with self._wake:
             self._closing = True
             self._wake.notify()

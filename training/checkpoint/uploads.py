@@ -72,8 +72,8 @@ class Copies:
         return None if self._uploads is None else self._uploads.sending
 
     def finish(self, step: int, seconds_left: Callable[[], float]) -> None:
-        """Returns on all ranks when the newest one, of this step, has been sent, or told why not, or when a rank has no
-        time left; that the copy is given up is told. All stay so long: the launcher ends a rank that others leave
+        """Returns on all ranks when the newest checkpoint, of this step, is uploaded or has failed, or when a rank has
+        no time left; an upload that is given up is reported. All ranks wait: the launcher ends a rank that others leave
         behind."""
         waiting = self._uploads is not None
         while True:

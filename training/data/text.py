@@ -82,10 +82,10 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSet:
-    """A training set and held-out text. classes: 0 where the next token is what is asked for. tokenizer: sha256 of what
-    made the tokens, None where they are bytes or drawn.
+    """A training set and held-out text. classes: 0 for next-token prediction. tokenizer: sha256 of the tokenizer, None
+    where tokens are bytes or drawn.
 
-    A batch with a token beyond the vocabulary is a DataError: a GPU would only tell of it by an assertion, steps later.
+    A batch with a token beyond the vocabulary is a DataError: a GPU would only fail with an assertion, steps later.
     """
 
     train: TextSource

@@ -29,7 +29,7 @@ class Signals:
     """SIGTERM and SIGINT of this process: remembered, never raised into the running step.
 
     A process has one set of signal handlers, so it has one `Signals`: `Signals.of_process()`. The second SIGINT ends
-    the process as if nobody listened: a person who presses Ctrl-C twice does not want to wait for a checkpoint.
+    the process at once: a person who presses Ctrl-C twice does not want to wait for a checkpoint.
     """
 
     _of_process: Signals | None = None
@@ -50,7 +50,7 @@ class Signals:
         return self._name
 
     def release(self) -> None:
-        """Give the handlers back to whoever had them before (tests, benchmarks: processes that live on after a job)."""
+        """Restores the previous handlers (tests, benchmarks: processes that live on after a job)."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         Signals._of_process = None

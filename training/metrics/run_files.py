@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Record(Report):
-    """Writes what is told into the run's folder and passes it on. done: the step this start goes on from; what earlier
-    starts wrote about later ones is dropped, since those steps come again."""
+    """Writes each report into the run's folder and passes it on. done: the step that this start resumes from; what
+    earlier starts wrote about later steps is dropped, since those are trained again."""
 
     def __init__(self, out: Path, onward: Report, done: int, *, tensorboard: bool) -> None:
         self._out, self._onward = out, onward

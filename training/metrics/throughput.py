@@ -15,7 +15,7 @@ class Meter:
         self.restart()
 
     def restart(self) -> None:
-        """Forgets what was counted: the first step after a start is slow and says nothing."""
+        """Forgets what was counted: the first step after a start is slow and not representative."""
         self._began = self._lap_began = time.perf_counter()
         self._steps = self._lap_steps = 0
 

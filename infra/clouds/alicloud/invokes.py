@@ -1,4 +1,4 @@
-"""What a rendered plan says where the program asks Alibaba Cloud something that only it knows."""
+"""Results of Alibaba Cloud data sources in a rendered plan, where only the cloud knows the real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rendered plan says where the program asks AWS something that only AWS knows."""
+"""Results of AWS data sources in a rendered plan, where only the cloud knows the real ones."""
 
 from __future__ import annotations
 

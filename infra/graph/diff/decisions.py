@@ -28,8 +28,8 @@ SECURITY = frozenset(
 
 def decision_changes(before: Document, after: Document, *, with_boot: bool) -> list[dict[str, Any]]:
     """A row for each decision that differs, those of security first: path, before (absent: added), after (absent:
-    removed), security. Commands are decisions too, each whole, by where and when it runs. Things with names are kept
-    apart by them: `groups.trainer.nodes.dgx-a1.address`; their order is a decision of its own.
+    removed), security. Commands are decisions too, each whole, by where and when it runs. Items with names are
+    addressed by them: `groups.trainer.nodes.dgx-a1.address`; their order is a decision of its own.
 
     with_boot: whether both plans have resources, which alone know what nodes run when they boot.
     """

@@ -1,7 +1,7 @@
-"""What cannot be changed where it stands: the inputs whose change makes the engine create anew and remove the old.
+"""Inputs that cannot be updated in place: a change makes the engine replace the resource.
 
-Each cloud has a table of them, by type of resource (`infra.registry.Cloud.replacement`). What is not there may be
-replaced all the same: the engine's preview asks the provider itself.
+Each cloud has a table of them, by type of resource (`infra.registry.Cloud.replacement`). Other inputs may
+force a replacement, too: only the engine's preview, which asks the provider, is complete.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ def _inputs() -> Mapping[str, Collection[str]]:
 
 
 def carried_along(rows: Sequence[Row], replaced: set[str]) -> dict[str, list[str]]:
-    """The resources that are replaced because one is that they were made from: their URNs, and the inputs that say so.
+    """The resources that are replaced because a dependency is: their URNs, and the inputs that refer to it.
 
-    replaced: URNs to begin with. It goes on as long as it finds more: with a VPC its subnets, with them what stands in
-    them.
+    replaced: URNs to begin with. Transitive: with a VPC its subnets, and with those everything inside them.
     """
-    found: dict[str, list[str]] = {}
+    carried: dict[str, list[str]] = {}
     while True:
-        gone = replaced | found.keys()
+        gone = replaced | carried.keys()
         more = {
             row["urn"]: inputs
             for row in rows
             if row["urn"] not in gone and (inputs := [key for key in _made_of(row, gone) if replaces(row, key)])
         }
         if not more:
-            return found
-        found |= more
+            return carried
+        carried |= more
 
 
 def _made_of(row: Row, gone: Set[str]) -> list[str]:

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from itertools import cycle, islice
 from typing import Any
 
-from cloud_provider.kinds import Kind, Refused, filled, leaves, taken
+from cloud_provider.kinds import Kind, RefusedError, filled, leaves, taken
 from cloud_provider.store import Row, Store
 
 from alicloud_cloud import refusals
@@ -35,13 +35,13 @@ class Cloud:
     def create(
         self, type_: str, urn: str, inputs: Mapping[str, Any], tags: Mapping[str, str], *, starved: bool = False
     ) -> Row:
-        """Makes a resource, with the machines that it starts; starved: there are none to give. Raises Refused."""
+        """Makes a resource, with the machines that it starts; starved: there are none to give. Raises RefusedError."""
         kind = KINDS[type_]
         with self.store.change():
             taken(self.store, type_, kind, inputs, self.region)
             refusals.check(self.store, type_, inputs)
             if starved and type_ == INSTANCE:
-                raise Refused("OperationDenied.NoStock", f"{inputs['instanceType']} is sold out")
+                raise RefusedError("OperationDenied.NoStock", f"{inputs['instanceType']} is sold out")
             row = self._made(type_, kind, inputs)
             row = replace(row, urn=urn, tags=dict(tags))
             self.store.put([row])
@@ -58,17 +58,17 @@ class Cloud:
         return self.find(type_, name)
 
     def update(self, type_: str, id_: str, inputs: Mapping[str, Any], tags: Mapping[str, str]) -> Row:
-        """Changes a resource. Raises Refused when it is not there."""
+        """Changes a resource. Raises RefusedError when it is not there."""
         with self.store.change():
             row = self.find(type_, id_)
             if row is None:
-                raise Refused("NotFound", f"{id_} does not exist")
+                raise RefusedError("NotFound", f"{id_} does not exist")
             row = replace(row, inputs=dict(inputs), tags=dict(tags))
             self.store.put([row])
         return row
 
     def delete(self, type_: str, id_: str) -> None:
-        """Deletes a resource with what is part of it; one that is gone already is no fault. Raises Refused."""
+        """Deletes a resource with what is part of it; one that is gone already is no fault. Raises RefusedError."""
         with self.store.change():
             row, kind = self.find(type_, id_), KINDS[type_]
             if row is None:
@@ -76,7 +76,7 @@ class Cloud:
             going = [row, *self._parts(row)]
             named_by_us = "{hex}" in kind.id and not kind.part_of and not kind.free
             if named_by_us and (users := [*self._users(row, going)]):
-                raise Refused("DependencyViolation", f"{id_} is in use by {', '.join(users[:4])}")
+                raise RefusedError("DependencyViolation", f"{id_} is in use by {', '.join(users[:4])}")
             self.store.remove(going)
             if kind.ghost:
                 self.store.put([replace(row, state=kind.ghost)])
@@ -101,7 +101,7 @@ class Cloud:
         free = (str(net[n]) for n in range(1, net.num_addresses - 3))
         address = next((each for each in free if each not in taken), None)
         if address is None:
-            raise Refused("InvalidVSwitchId.IpNotEnough", f"{vswitch} has no address left")
+            raise RefusedError("InvalidVSwitchId.IpNotEnough", f"{vswitch} has no address left")
         return address
 
     def _start(self, row: Row) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Row, Store
 
 from alicloud_cloud.kinds import (
@@ -57,9 +57,9 @@ class _Request(BaseHTTPRequestHandler):
         asked = dict(parse_qsl(urlsplit(self.path).query))
         try:
             if action not in ANSWERS:
-                raise Refused("InvalidAction.NotFound", f"the stand-in cloud does not answer {action}")
+                raise RefusedError("InvalidAction.NotFound", f"the stand-in cloud does not answer {action}")
             self._send(200, ANSWERS[action](store, asked))
-        except Refused as refused:
+        except RefusedError as refused:
             self._send(400, {"Code": refused.code, "Message": refused.message})
 
     def _send(self, status: int, told: Answer) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Row, Store
 
 Asked = Mapping[str, Any]
@@ -33,12 +33,12 @@ Answering = Callable[[View, Asked], Answer]
 
 
 def selected(view: View, type_: str, asked: Asked, ids: str, fields: Mapping[str, Callable[[Row], str]]) -> list[Row]:
-    """The rows of a type by ids and filters; values may hold `*`. Raises Refused for an unknown id or filter."""
+    """The rows of a type by ids and filters; values may hold `*`. Raises RefusedError for an unknown id or filter."""
     rows = view.rows(type_)
     if wanted := asked.get(ids):
         if missing := set(wanted) - {row.id for row in rows}:
             name = type_.rpartition(":")[2]
-            raise Refused(f"Invalid{name}ID.NotFound", f"The ID '{', '.join(sorted(missing))}' does not exist")
+            raise RefusedError(f"Invalid{name}ID.NotFound", f"The ID '{', '.join(sorted(missing))}' does not exist")
         rows = [row for row in rows if row.id in wanted]
     for one in asked.get("Filters") or asked.get("Filter") or []:
         name, values = one["Name"], one["Values"]
@@ -47,7 +47,7 @@ def selected(view: View, type_: str, asked: Asked, ids: str, fields: Mapping[str
         elif name in fields:
             rows = [row for row in rows if _matches(fields[name](row), values)]
         else:
-            raise Refused("InvalidParameterValue", f"The filter '{name}' is invalid")
+            raise RefusedError("InvalidParameterValue", f"The filter '{name}' is invalid")
     return rows
 
 
@@ -66,7 +66,7 @@ def tags(row: Row) -> list[dict[str, str]]:
 
 
 def only(rows: list[Row], code: str, message: str) -> Row:
-    """The row of a look-up. Raises Refused when there is none."""
+    """The row of a look-up. Raises RefusedError when there is none."""
     if not rows:
-        raise Refused(code, message)
+        raise RefusedError(code, message)
     return rows[0]

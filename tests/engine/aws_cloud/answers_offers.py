@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Row
 
 from aws_cloud import images
@@ -63,7 +63,7 @@ def _reservations(view: View, asked: Asked) -> Answer:
     found = [row for row in rows if not wanted or row.id in wanted]
     if wanted and len(found) < len(wanted):
         message = f"The capacity reservation ID '{', '.join(wanted)}' does not exist"
-        raise Refused("InvalidCapacityReservationId.NotFound", message)
+        raise RefusedError("InvalidCapacityReservationId.NotFound", message)
     return {"CapacityReservations": [_reservation(view, row) for row in found]}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cloud_provider.kinds import Kind, Refused, filled, leaves
+from cloud_provider.kinds import Kind, RefusedError, filled, leaves
 from cloud_provider.store import Row, Store
 
 from aws_cloud import machines, refusals
@@ -31,7 +31,7 @@ class Cloud:
     def create(
         self, type_: str, urn: str, inputs: Mapping[str, Any], tags: Mapping[str, str], *, starved: bool = False
     ) -> Row:
-        """Makes a resource, with the machines that it starts; starved: AWS has none to give. Raises Refused."""
+        """Makes a resource, with the machines that it starts; starved: AWS has none to give. Raises RefusedError."""
         kind = KINDS[type_]
         region = kind.region or inputs.get("region") or self.region
         with self.store.change():
@@ -51,7 +51,9 @@ class Cloud:
             )
             if type_ == INSTANCE:
                 if starved:
-                    raise Refused("InsufficientInstanceCapacity", f"There is no capacity of {region} to start {urn}")
+                    raise RefusedError(
+                        "InsufficientInstanceCapacity", f"There is no capacity of {region} to start {urn}"
+                    )
                 row, *parts = machines.alone(self.store, row)
                 self.store.put([row, *parts])
             else:
@@ -74,13 +76,13 @@ class Cloud:
         return None
 
     def update(self, type_: str, id_: str, inputs: Mapping[str, Any], tags: Mapping[str, str]) -> Row:
-        """Changes a resource. Raises Refused when it is not there."""
+        """Changes a resource. Raises RefusedError when it is not there."""
         with self.store.change():
             row = self.find(type_, id_)
             if row is None:
-                raise Refused("NotFound", f"{id_} does not exist")
+                raise RefusedError("NotFound", f"{id_} does not exist")
             if type_ == FLEET and not machines.refills(row) and _modified(row.inputs, inputs):
-                raise Refused("UnsupportedOperation", "You can only modify an EC2 Fleet request of type maintain")
+                raise RefusedError("UnsupportedOperation", "You can only modify an EC2 Fleet request of type maintain")
             row = replace(row, inputs=dict(inputs), tags=dict(tags))
             if type_ == TEMPLATE:
                 row = replace(row, outputs={**row.outputs, **_next_version(row)})
@@ -90,7 +92,7 @@ class Cloud:
         return row
 
     def delete(self, type_: str, id_: str) -> None:
-        """Deletes a resource with what is part of it; one that is gone already is no fault. Raises Refused."""
+        """Deletes a resource with what is part of it; one that is gone already is no fault. Raises RefusedError."""
         with self.store.change():
             row, kind = self.find(type_, id_), KINDS[type_]
             if row is None:
@@ -98,7 +100,7 @@ class Cloud:
             going = [row, *self._parts(row)]
             users = [] if kind.free or kind.part_of else [*users_of(self.store, row, going)]
             if users:
-                raise Refused("DependencyViolation", f"{id_} has a dependent object: {', '.join(users[:4])}")
+                raise RefusedError("DependencyViolation", f"{id_} has a dependent object: {', '.join(users[:4])}")
             self._end(row, going, kind)
 
     def terminate(self, rows: list[Row]) -> None:
@@ -117,7 +119,7 @@ class Cloud:
             kind = KINDS[other.type]
             if kind.part_of and other.inputs.get(kind.part_of) in {row.id, row.arn}:
                 if row.type == BUCKET and other.type == OBJECT and not row.inputs.get("forceDestroy"):
-                    raise Refused("BucketNotEmpty", f"{row.id} still holds {other.inputs['key']}")
+                    raise RefusedError("BucketNotEmpty", f"{row.id} still holds {other.inputs['key']}")
                 yield other
 
     def _end(self, row: Row, going: list[Row], kind: Kind) -> None:
@@ -127,7 +129,9 @@ class Cloud:
             if row.inputs.get("terminateInstances", row.type != FLEET):
                 machines.terminate(self.store, machines.of(self.store, row))
             elif not machines.refills(row):
-                raise Refused("UnsupportedOperation", f"{row.id} is of type instant: its instances must end with it")
+                raise RefusedError(
+                    "UnsupportedOperation", f"{row.id} is of type instant: its instances must end with it"
+                )
         if kind.ghost:
             self.store.remove(going[1:])
             if row.type != INSTANCE:

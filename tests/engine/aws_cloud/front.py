@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Store
 from moto.core import parse, serialize
 from moto.core.model import ServiceModel
@@ -75,10 +75,10 @@ class _Request(BaseHTTPRequestHandler):
         store.called(f"{service}:{name}", "")
         answer = ANSWERS.get((service, name))
         if answer is None:
-            return Refused("NotImplemented", f"the stand-in cloud does not answer {service} {name}")
+            return RefusedError("NotImplemented", f"the stand-in cloud does not answer {service} {name}")
         try:
             return answer(View(store, region), asked)
-        except Refused as refused:
+        except RefusedError as refused:
             return refused
 
     def _send(self, told: serialize.ResponseDict) -> None:

@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import cycle, islice
 from typing import Any
 
-from cloud_provider.kinds import Refused, filled
+from cloud_provider.kinds import RefusedError, filled
 from cloud_provider.store import Row, Store
 
 from aws_cloud.kinds import ACCOUNT
@@ -26,7 +26,7 @@ RUNNING = "running"
 
 
 def alone(store: Store, row: Row) -> Iterator[Row]:
-    """A machine that was asked for by itself, with all there is to tell of it; then its parts. Raises Refused."""
+    """A machine that was asked for by itself, with all there is to tell of it; then its parts. Raises RefusedError."""
     wanted = order(store, row)
     machine, *parts = _machine(row, wanted, wanted.subnets[0], _Addresses(store))
     yield replace(machine, state=RUNNING, tags={**wanted.tags_for("instance"), **row.tags})
@@ -36,7 +36,7 @@ def alone(store: Store, row: Row) -> Iterator[Row]:
 def filled_up(store: Store, maker: Row) -> Row:
     """Makes a fleet or group have as many machines as it asks for, ending the newest if there are too many.
 
-    Returns its row as it now is. Raises Refused.
+    Returns its row as it now is. Raises RefusedError.
     """
     wanted = order(store, maker)
     present = of(store, maker)
@@ -149,13 +149,15 @@ class _Addresses:
             self.free[subnet_id] = self._free(subnet_id)
         address = next(self.free[subnet_id], None)
         if address is None:
-            raise Refused("InsufficientFreeAddressesInSubnet", f"There are not enough free addresses in {subnet_id}")
+            raise RefusedError(
+                "InsufficientFreeAddressesInSubnet", f"There are not enough free addresses in {subnet_id}"
+            )
         return address
 
     def _subnet(self, subnet_id: str) -> Row:
         found = self.store.rows("type = ? and id = ?", SUBNET, subnet_id)
         if not found:
-            raise Refused("InvalidSubnetID.NotFound", f"The subnet ID '{subnet_id}' does not exist")
+            raise RefusedError("InvalidSubnetID.NotFound", f"The subnet ID '{subnet_id}' does not exist")
         return found[0]
 
     def _free(self, subnet_id: str) -> Iterator[str]:

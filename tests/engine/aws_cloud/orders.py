@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Row, Store
 
 from aws_cloud.kinds_ec2 import FLEET, INSTANCE, TEMPLATE
@@ -32,7 +32,7 @@ class Order:
 
 
 def order(store: Store, row: Row) -> Order:
-    """What a resource that starts machines asks for. Raises Refused."""
+    """What a resource that starts machines asks for. Raises RefusedError."""
     return ORDERS[row.type](store, row)
 
 
@@ -94,7 +94,7 @@ def _node_group(store: Store, row: Row) -> Order:
 
 
 def _template(store: Store, named: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a launch template that is named by id or name; nothing of none. Raises Refused."""
+    """The arguments of a launch template that is named by id or name; nothing of none. Raises RefusedError."""
     if not named:
         return {"id": ""}
     id_ = named.get("id") or named.get("launchTemplateId") or ""
@@ -102,7 +102,7 @@ def _template(store: Store, named: Mapping[str, Any] | None) -> dict[str, Any]:
     for row in store.of(TEMPLATE):
         if id_ == row.id or (name and name == row.inputs["name"]):
             return {**row.inputs, "id": row.id}
-    raise Refused("InvalidLaunchTemplateId.NotFound", f"The launch template '{id_ or name}' does not exist")
+    raise RefusedError("InvalidLaunchTemplateId.NotFound", f"The launch template '{id_ or name}' does not exist")
 
 
 ORDERS: Mapping[str, Callable[[Store, Row], Order]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_network
 from typing import Any
 
-from cloud_provider.kinds import Kind, Refused, leaves, taken
+from cloud_provider.kinds import Kind, RefusedError, leaves, taken
 from cloud_provider.store import Store
 
 from aws_cloud.kinds_ec2 import EC2, SUBNET, VPC
@@ -27,12 +27,12 @@ OURS = {
 
 
 def check(store: Store, type_: str, kind: Kind, inputs: Mapping[str, Any], region: str) -> None:
-    """Raises Refused when a resource cannot be made of these inputs."""
+    """Raises RefusedError when a resource cannot be made of these inputs."""
     taken(store, type_, kind, inputs, region)
     for id_ in _ec2_ids(inputs):
         if not store.rows("id = ? and state in ('', 'running')", id_):
             name = OURS[id_.split("-")[0]]
-            raise Refused(f"Invalid{name}ID.NotFound", f"The {name} ID '{id_}' does not exist")
+            raise RefusedError(f"Invalid{name}ID.NotFound", f"The {name} ID '{id_}' does not exist")
     if special := SPECIAL.get(type_):
         special(store, inputs)
 
@@ -46,10 +46,12 @@ def _subnet(store: Store, inputs: Mapping[str, Any]) -> None:
     net = ip_network(inputs["cidrBlock"])
     (vpc,) = store.rows("type = ? and id = ?", VPC, inputs["vpcId"])
     if not net.subnet_of(ip_network(vpc.inputs["cidrBlock"])):  # pyright: ignore[reportArgumentType]
-        raise Refused("InvalidSubnet.Range", f"The CIDR '{net}' is invalid: it is outside {vpc.inputs['cidrBlock']}")
+        raise RefusedError(
+            "InvalidSubnet.Range", f"The CIDR '{net}' is invalid: it is outside {vpc.inputs['cidrBlock']}"
+        )
     for other in store.of(SUBNET):
         if other.inputs["vpcId"] == vpc.id and net.overlaps(ip_network(other.inputs["cidrBlock"])):
-            raise Refused("InvalidSubnet.Conflict", f"The CIDR '{net}' conflicts with another subnet ({other.id})")
+            raise RefusedError("InvalidSubnet.Conflict", f"The CIDR '{net}' conflicts with another subnet ({other.id})")
 
 
 def _route(store: Store, inputs: Mapping[str, Any]) -> None:
@@ -58,7 +60,7 @@ def _route(store: Store, inputs: Mapping[str, Any]) -> None:
         return
     (table,), (gateway,) = (store.rows("id = ?", inputs[name]) for name in ("routeTableId", "gatewayId"))
     if table.inputs["vpcId"] != gateway.inputs.get("vpcId"):
-        raise Refused("InvalidParameterValue", f"{table.id} and {gateway.id} belong to different networks")
+        raise RefusedError("InvalidParameterValue", f"{table.id} and {gateway.id} belong to different networks")
 
 
 SPECIAL: Mapping[str, Check] = {SUBNET: _subnet, "aws:ec2/route:Route": _route}

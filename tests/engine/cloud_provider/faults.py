@@ -14,7 +14,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from cloud_provider.kinds import Refused
+from cloud_provider.kinds import RefusedError
 from cloud_provider.store import Store
 
 MOST_TRIES = 25  # the provider's default max_retries (pulumi_aws.Provider)
@@ -43,9 +43,9 @@ class Faults:
         self.store, self.all = store, [_parsed(word) for word in words.split()]
 
     def before(self, action: str, type_: str) -> None:
-        """Comes before a resource is made. Raises Refused when that shall fail."""
+        """Comes before a resource is made. Raises RefusedError when that shall fail."""
         if self._of("fail", type_):
-            raise Refused(*MESSAGES["fail"])
+            raise RefusedError(*MESSAGES["fail"])
         self._throttle(action, type_)
 
     def _throttle(self, action: str, type_: str) -> None:
@@ -56,7 +56,7 @@ class Faults:
             self.store.called(action, type_, fault="throttle")
             time.sleep(PAUSE_SECONDS)
         code, message = MESSAGES["throttle"]
-        raise Refused(code, f"exceeded maximum number of attempts, {MOST_TRIES}: {message}")
+        raise RefusedError(code, f"exceeded maximum number of attempts, {MOST_TRIES}: {message}")
 
     def starved(self, type_: str) -> bool:
         """Whether there shall be no capacity."""

@@ -47,7 +47,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
     return [filled(item, values) for item in template] if isinstance(template, list) else template
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The answer of a cloud instead of the deed: its error code and its message."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -56,7 +56,7 @@ class Refused(Exception):
 
 
 def taken(store: Store, type_: str, kind: Kind, inputs: Mapping[str, Any], region: str) -> None:
-    """Raises Refused when another resource has what no two may share."""
+    """Raises RefusedError when another resource has what no two may share."""
     for code, names in kind.unique.items():
         wanted = [inputs.get(name) for name in names]
         for row in store.rows("type = ? and region = ?", type_, region):
@@ -64,7 +64,7 @@ def taken(store: Store, type_: str, kind: Kind, inputs: Mapping[str, Any], regio
                 told = ", ".join(
                     f"{name} {value!r}" for name, value in zip(names, wanted, strict=True) if value is not None
                 )
-                raise Refused(code, f"{told} is already in use by {row.id}")
+                raise RefusedError(code, f"{told} is already in use by {row.id}")
 
 
 def leaves(value: Any) -> Iterator[str]:

@@ -23,7 +23,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from cloud_provider import arguments
 from cloud_provider.faults import Faults
-from cloud_provider.kinds import Kind, Refused
+from cloud_provider.kinds import Kind, RefusedError
 from cloud_provider.store import Row, Store
 from cloud_provider.wire import Value, abort, checked, difference, half_made, ignoring, parsed, plain, wire
 
@@ -32,7 +32,10 @@ THREADS = 16
 
 
 class Cloud(Protocol):
-    """What a provider asks of its cloud, seen through one region. All but `find` and `imported` may raise Refused."""
+    """What a provider asks of its cloud, seen through one region.
+
+    All but `find` and `imported` may raise RefusedError.
+    """
 
     region: str
 
@@ -128,7 +131,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             self.faults.before("create", type_)
             starved = self.faults.starved(type_)
             row = self.cloud.create(type_, request.urn, _own(inputs), self.tags(type_, inputs), starved=starved)
-        except Refused as refused:
+        except RefusedError as refused:
             self.store.called("create", type_, fault=refused.code)
             abort(context, f"creating {_told(type_)} ({_logical(request.urn)}): {refused}")
         self.store.called("create", type_, row.id)
@@ -162,7 +165,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         try:
             self.faults.before("update", type_)
             row = self.cloud.update(type_, request.id, _own(inputs), self.tags(type_, inputs))
-        except Refused as refused:
+        except RefusedError as refused:
             abort(context, f"updating {_told(type_)} ({request.id}): {refused}")
         return provider_pb2.UpdateResponse(properties=wire(self.properties(row, inputs)))
 
@@ -172,7 +175,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         try:
             self.faults.before("delete", type_)
             self.cloud.delete(type_, request.id)
-        except Refused as refused:
+        except RefusedError as refused:
             abort(context, f"deleting {_told(type_)} ({request.id}): {refused}")
         return empty_pb2.Empty()
 

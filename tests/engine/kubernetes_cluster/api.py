@@ -21,7 +21,7 @@ GONE_SECONDS = 300.0
 Object = Mapping[str, Any]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """What the API server said, in one line. status: of HTTP."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -76,7 +76,7 @@ class Api:
         """None where there is none."""
         try:
             return self.call("GET", self.path(api, kind, name, namespace))
-        except Refused as refused:
+        except RefusedError as refused:
             if refused.status == 404:
                 return None
             raise
@@ -90,23 +90,23 @@ class Api:
         self.call("DELETE", path, {"propagationPolicy": "Background"})
         while self.find(api, kind, name, namespace) is not None and kind != "Namespace":
             if time.monotonic() > limit:
-                raise Refused(504, f"{kind} {name} does not go")
+                raise RefusedError(504, f"{kind} {name} does not go")
             time.sleep(0.05)
 
     def path(self, api: str, kind: str, name: str, namespace: str | None) -> str:
-        """Where an object is served. Raises Refused for a kind that the server does not know."""
+        """Where an object is served. Raises RefusedError for a kind that the server does not know."""
         root = f"/api/{api}" if "/" not in api else f"/apis/{api}"
         try:
             served = self.call("GET", root)["resources"]
-        except Refused as refused:
+        except RefusedError as refused:
             if refused.status != 404:
                 raise
             served = []
         found = next((each for each in served if each["kind"] == kind and "/" not in each["name"]), None)
         if found is None:
-            raise Refused(404, f'no matches for kind "{kind}" in version "{api}"')
+            raise RefusedError(404, f'no matches for kind "{kind}" in version "{api}"')
         if found["namespaced"] and not namespace:
-            raise Refused(400, f"{kind} {name} needs a namespace")
+            raise RefusedError(400, f"{kind} {name} needs a namespace")
         return (
             f"{root}/namespaces/{namespace}/{found['name']}/{name}" if namespace else f"{root}/{found['name']}/{name}"
         )
@@ -124,7 +124,7 @@ class Api:
             with urllib.request.urlopen(request, timeout=60, context=self.trusting) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            raise Refused(error.code, _said(error)) from None
+            raise RefusedError(error.code, _said(error)) from None
 
 
 def _said(error: urllib.error.HTTPError) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from kubernetes_cluster.api import Api, Refused
+from kubernetes_cluster.api import Api, RefusedError
 from kubernetes_cluster.kubelet import Kubelet
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -182,7 +182,7 @@ def _until_served(api: Api) -> None:
                 ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
             ):
                 api.path(version, kind, "x", "default")
-        except Refused:
+        except RefusedError:
             assert time.monotonic() < limit, "the definitions are not served"
             time.sleep(0.1)
         else:

@@ -17,7 +17,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from pulumi.runtime.rpc import UNKNOWN
 
-from kubernetes_cluster.api import Api, Refused
+from kubernetes_cluster.api import Api, RefusedError
 from kubernetes_cluster.shelf import Shelf
 
 VERSION = "4.34.2"
@@ -75,7 +75,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         body = _body(request.urn, had)
         try:
             found = self.api.find(*_address(body))
-        except Refused as refused:
+        except RefusedError as refused:
             abort(context, str(refused))
         if found is None:
             return provider_pb2.ReadResponse()
@@ -85,7 +85,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         try:
             self.api.delete(*_address(_body(request.urn, plain(request.properties))))
-        except Refused as refused:
+        except RefusedError as refused:
             abort(context, f"{_logical(request.urn)}: {refused}")
         return empty_pb2.Empty()
 
@@ -98,7 +98,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             return body
         try:
             self.api.apply(body, dry=request.preview)
-        except Refused as refused:
+        except RefusedError as refused:
             if not (request.preview and refused.status in UNMADE and "no matches for kind" not in str(refused)):
                 abort(context, f"{_logical(request.urn)}: {refused}")
         return body

@@ -12,7 +12,7 @@ from graph_projects import LOCAL, REPOSITORY, commit, committed, git, write
 from typer.testing import CliRunner
 
 from infra import spec
-from infra.clouds.bundle import kept
+from infra.clouds.bundle import write_archive
 from ops.__main__ import app
 from ops.commands import plan as command
 from ops.errors import CommandError
@@ -215,7 +215,7 @@ def test_an_archive_that_came_with_the_files_is_not_what_nodes_run(tmp_path: Pat
         (tmp_path / name).symlink_to(tmp_path / f"theirs-{name}")
     (tmp_path / "b.tar").write_bytes(b"theirs")
 
-    assert [kept(b"ours", tmp_path / name).read_bytes() for name in ("a.tar", "b.tar")] == [b"ours", b"ours"]
+    assert [write_archive(b"ours", tmp_path / name).read_bytes() for name in ("a.tar", "b.tar")] == [b"ours", b"ours"]
     assert not (tmp_path / "a.tar").is_symlink()
     assert {file.read_bytes() for file in tmp_path.glob("theirs-*")} == {b"theirs"}
 

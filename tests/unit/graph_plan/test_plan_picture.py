@@ -99,7 +99,9 @@ def test_the_same_plan_is_the_same_picture() -> None:
     assert picture("a100-prod") == picture("a100-prod")
 
 
-@pytest.mark.parametrize("file", sorted({*PICTURES.glob("*.svg")} - {PICTURES / "architecture.svg"}), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted({*PICTURES.glob("*.svg")} - {PICTURES / "architecture.svg"}), ids=lambda file: file.stem
+)
 def test_a_picture_of_the_pages_is_what_the_command_draws(file: Path) -> None:
     """Renew: gpufleet plan STACK --picture docs/pictures/STACK.svg"""
     assert file.read_text() == picture(file.stem)

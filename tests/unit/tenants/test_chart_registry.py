@@ -15,7 +15,7 @@ from chart_server import Site, chart_archive, served  # pyright: ignore[reportMi
 from infra.clouds.kubernetes.plan import charts as known
 from infra.plan.chart import ChartPlan
 from ops.clouds.kubernetes.charts import lock as command
-from ops.clouds.kubernetes.charts.https import Unfetched, Web
+from ops.clouds.kubernetes.charts.https import FetchError, Web
 
 CHART = chart_archive("keda", "2.20.2")
 DIGEST = hashlib.sha256(CHART).hexdigest()
@@ -70,7 +70,7 @@ def test_a_registry_that_contradicts_itself_is_refused(
 ) -> None:
     in_registry(site, **changes)
 
-    with pytest.raises(Unfetched, match=words):
+    with pytest.raises(FetchError, match=words):
         command.prove(of_registry(site), web)
 
 
@@ -89,5 +89,5 @@ def test_a_registrys_token_stays_with_the_registry(site: Site, web: Web, tmp_pat
 def test_a_token_is_never_fetched_over_plain_http(site: Site, web: Web) -> None:
     in_registry(site, WWW_Authenticate=f'Bearer realm="http://127.0.0.1:{site.plain_port}/token"')
 
-    with pytest.raises(Unfetched, match="only https:// is"):
+    with pytest.raises(FetchError, match="only https:// is"):
         command.prove(of_registry(site), web)

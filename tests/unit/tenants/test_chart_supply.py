@@ -19,8 +19,8 @@ from infra.plan.chart import ChartPlan
 from infra.printable import printable
 from ops.clouds.kubernetes.charts import archive as archives
 from ops.clouds.kubernetes.charts import lock as command
-from ops.clouds.kubernetes.charts.https import Unfetched, Web
-from ops.clouds.kubernetes.charts.index import Unreadable, entry
+from ops.clouds.kubernetes.charts.https import FetchError, Web
+from ops.clouds.kubernetes.charts.index import ChartIndexError, entry
 from ops.console.phases import Phases
 from ops.console.terminal import Screen
 from ops.errors import CommandError
@@ -166,7 +166,7 @@ def test_a_redirect_to_plain_http_is_not_followed(site: Site, web: Web, file: st
     site.puts("/plain", CHART)
     site.puts(f"/charts/{file}", b"", status=302, Location=f"http://127.0.0.1:{site.plain_port}/plain")
 
-    with pytest.raises(Unfetched, match=r"redirects, and http://.* is not fetched: only https:// is"):
+    with pytest.raises(FetchError, match=r"redirects, and http://.* is not fetched: only https:// is"):
         command.prove(keda(site), web)
 
     assert "/plain" not in site.seen
@@ -178,7 +178,7 @@ def test_a_redirect_over_https_is_followed_and_an_endless_one_is_not(site: Site,
     assert command.prove(keda(site), web).sha256 == DIGEST
 
     site.puts("/charts/keda-2.20.2.tgz", b"", status=302, Location="/charts/keda-2.20.2.tgz")
-    with pytest.raises(Unfetched, match="cannot be fetched"):
+    with pytest.raises(FetchError, match="cannot be fetched"):
         command.prove(keda(site), web)
 
 
@@ -188,12 +188,12 @@ def test_what_is_larger_than_it_may_be_is_not_read_to_its_end(
 ) -> None:
     monkeypatch.setattr(command, limit, 100)
 
-    with pytest.raises(Unfetched, match=f"{file} is larger than 100 bytes"):
+    with pytest.raises(FetchError, match=f"{file} is larger than 100 bytes"):
         command.prove(keda(site), web)
 
 
 def test_a_server_that_nobody_vouches_for_is_not_believed(site: Site) -> None:
-    with pytest.raises(Unfetched, match="CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(FetchError, match="CERTIFICATE_VERIFY_FAILED"):
         command.prove(keda(site), Web())
 
 
@@ -213,7 +213,7 @@ def test_an_archive_that_is_another_chart_is_refused_whatever_the_index_states(
     site.puts("/charts/index.yaml", index(digest=hashlib.sha256(given).hexdigest()))
     site.puts("/charts/keda-2.20.2.tgz", given)
 
-    with pytest.raises(Unfetched, match=words):
+    with pytest.raises(FetchError, match=words):
         command.prove(keda(site), web)
 
 
@@ -234,7 +234,7 @@ def test_an_index_of_a_million_lines_is_read_without_keeping_it() -> None:
 def test_a_version_that_is_there_twice_is_none() -> None:
     twice = {"version": "1", "urls": ["a"], "digest": DIGEST}
 
-    with pytest.raises(Unreadable, match="has 2 entries"):
+    with pytest.raises(ChartIndexError, match="has 2 entries"):
         entry(json.dumps({"entries": {"a": [twice, twice]}}).encode(), "https://a", "a", "1")
 
 

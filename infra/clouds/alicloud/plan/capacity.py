@@ -45,7 +45,7 @@ class PrivatePool:
 class Assurance:
     """An elasticity assurance is bought with the stack: paid at once, never given back.
 
-    name: of the resource that buys it. sentence: how it is agreed to; confirmed: somebody wrote just that.
+    name: of the resource that buys it. sentence: the text that confirms the purchase; confirmed: the stack file has it.
     """
 
     kind: Literal["assurance"] = "assurance"
@@ -83,7 +83,7 @@ Form = Literal["template", "configuration"]
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSize:
-    """So many nodes at once: one scaling group that keeps their number."""
+    """A fixed number of nodes: one scaling group that maintains it."""
 
     kind: Literal["fleet"] = "fleet"
     nodes: int
@@ -110,7 +110,7 @@ class Elastic:
 class Mix:
     """So many spot nodes of several types: one auto provisioning group that maintains them.
 
-    types: first the one that is wanted most. max_price_cny_per_hour: of a node of any of them. Interrupted nodes are
+    types: in order of preference. max_price_cny_per_hour: of a node of any of them. Interrupted nodes are
     ended, and all of them with the group: by default they would be stopped, their disks billed, and left behind.
     """
 

@@ -1,4 +1,4 @@
-"""From what was asked of Alibaba Cloud to what will be; groups and the network are decided in files of their own."""
+"""Plans a cluster on Alibaba Cloud from its spec; groups and the network are planned in files of their own."""
 
 from __future__ import annotations
 

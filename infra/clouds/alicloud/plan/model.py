@@ -129,7 +129,7 @@ class AlicloudGroupPlan(CloudGroupPlan):
 
     @property
     def fabric_devices(self) -> int:
-        """An ERI is one RDMA device; how many a Super Computing Cluster's cards show, no page tells."""
+        """An ERI is one RDMA device; how many a Super Computing Cluster has is undocumented."""
         return len(self.eris)
 
     @property
@@ -163,7 +163,7 @@ class InterruptionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetPlan(AlarmPlan):
-    """Who is told, through CloudMonitor, of every node that starts or ends.
+    """Mail addresses that CloudMonitor notifies of every node that starts or ends.
 
     Neither CloudMonitor nor the provider knows a bill: what a node costs, and what the month may, stands in the plan.
     """
@@ -186,9 +186,9 @@ class AddonPlan:
 class AckPlan:
     """A managed cluster of ACK. spec: ack.pro.small, which gang scheduling and GPU topology need.
 
-    service_cidr: of its services, outside the VPC. Its API has no address of the internet. tenant: whose objects are
-    put into the cluster, None for nobody's. tenant_permissions: of the RAM role that the tenant's pods take on, empty
-    where they need none.
+    service_cidr: of its services, outside the VPC. Its API has no address of the internet. tenant: the tenant of the
+    cluster, None without one. tenant_permissions: of the RAM role that the tenant's pods take on, empty where they need
+    none.
     """
 
     name: str
@@ -203,7 +203,7 @@ class AckPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyPlan:
-    """What another stack keeps in a bucket, copied into one of this stack's.
+    """A copy of another stack's bucket into one of this stack's.
 
     usd_per_month: what the other cloud takes for the traffic; this one takes nothing for what comes in.
     """

@@ -112,7 +112,7 @@ def access_plan(spec: AlicloudSpec) -> AlicloudAccessPlan:
 
 
 def store_plan(groups: Sequence[AlicloudGroupPlan]) -> StorePlan | None:
-    """On the head, which nobody takes back; without one, on a node of the first group that works together."""
+    """On the head node, which is never interrupted; without one, on a node of the first group that works together."""
     heads = [group.name for group in groups if group.role == "head"]
     joined = [group.name for group in groups if group.joined]
     return next((StorePlan(group=name, port=STORE_PORT) for name in [*heads, *joined]), None)

@@ -1,4 +1,4 @@
-"""What is kept at Alibaba Cloud is encrypted, private and not lost by a word.
+"""Policy rules on stored data at Alibaba Cloud: encrypted, private and protected against deletion by default.
 
 Sources: OSS User Guide, "Data security"; CIS Alibaba Cloud 2.0, section 5 (public access, TLS, encryption); KMS User
 Guide, "Key rotation" and "Key deletion".

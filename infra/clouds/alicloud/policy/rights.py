@@ -1,4 +1,4 @@
-"""Nobody at Alibaba Cloud may do everything, and nobody takes a role or reads a bucket who was not named.
+"""Policy rules on access at Alibaba Cloud: no permission for everything, roles and buckets only for named principals.
 
 Sources: CIS Alibaba Cloud 2.0, 1.15 (no `*:*`); RAM User Guide, "Policy elements", "Edit the trust policy of a RAM
 role", "Create a RAM role for a trusted Alibaba Cloud service" (a service is this account's, unless it is written

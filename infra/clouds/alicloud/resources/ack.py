@@ -103,8 +103,8 @@ class Ack(ComponentResource):
         """The role of the tenant's pods, as the variables by which SDKs find it."""
         if tenant.identity is None:
             return {}
-        provider = cluster.rrsa_metadata.apply(lambda told: registered(told.ram_oidc_provider_arn if told else None))
-        issuer = cluster.rrsa_metadata.apply(lambda told: registered(told.rrsa_oidc_issuer_url if told else None))
+        provider = cluster.rrsa_metadata.apply(lambda rrsa: registered(rrsa.ram_oidc_provider_arn if rrsa else None))
+        issuer = cluster.rrsa_metadata.apply(lambda rrsa: registered(rrsa.rrsa_oidc_issuer_url if rrsa else None))
         subject = f"system:serviceaccount:{tenant.namespace}:{SERVICE_ACCOUNT}"
         may = IdentityArgs(
             plan=self._args.plan.tenant_permissions,
@@ -178,13 +178,13 @@ class Ack(ComponentResource):
         )
 
 
-def registered(told: str | None) -> str:
+def registered(value: str | None) -> str:
     """What a role of the cluster's pods must name, since it would let in nobody, or somebody else, without."""
-    if not told:
+    if not value:
         raise ValueError(
             "ACK has told no issuer or OIDC provider of the cluster: is RRSA on, and RAM's quota not used up?"
         )
-    return told
+    return value
 
 
 def _born(addon: AddonPlan) -> ManagedKubernetesAddonArgsDict:

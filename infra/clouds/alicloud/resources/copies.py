@@ -1,4 +1,4 @@
-"""What other stacks of the project have told, for one that goes on with what they made."""
+"""Outputs of other stacks of the project, for a stack that copies from their buckets."""
 
 from __future__ import annotations
 

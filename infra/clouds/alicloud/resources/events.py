@@ -1,7 +1,7 @@
-"""What CloudMonitor announces about nodes, a spot interruption above all, into one queue; and who is told by mail.
+"""CloudMonitor events of nodes, above all spot interruptions: sent to one queue, and by mail to those who pay.
 
-Source: CloudMonitor User Guide, "Create a system event-triggered alert rule". Nobody sells a budget as a resource: who
-watches the money is told of every node that starts or ends.
+Source: CloudMonitor User Guide, "Create a system event-triggered alert rule". Alibaba Cloud
+has no budgets as resources, so the mail names every node that starts or ends.
 """
 
 from __future__ import annotations

@@ -111,9 +111,9 @@ class AlicloudNodes(Counted):
 class Ack(Section):
     """Node pools of a managed cluster of ACK, in place of scaling groups. Its API is reached from the VPC alone.
 
-    The provider can open it to the internet, and to nobody by name: so nothing here does. version: a minor one is the
-    newest release of it at each `up`; a whole one stays. tenant: whose objects and charts the stack puts into the
-    cluster, None for nobody's.
+    The provider can only open it to the whole internet, not to named networks, so that is not offered. version: a minor
+    one is the newest release of it at each `up`; a whole one stays. tenant: its objects and charts are installed into
+    the cluster; None without one.
     """
 
     version: AckVersion

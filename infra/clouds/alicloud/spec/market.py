@@ -1,4 +1,4 @@
-"""How nodes are bought on Alibaba Cloud, in the words of the stack file: a union, told apart by `kind`."""
+"""How nodes are bought on Alibaba Cloud, as the stack file spells it: a union discriminated by `kind`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS answers, as rows of the tables: pure functions of the answers, which somebody else asked for.
+"""AWS's API responses as rows of the tables: pure functions; `ops` makes the requests.
 
 Shapes: EC2 API, DescribeInstanceTypes, DescribeInstanceTypeOfferings, DescribeSpotPriceHistory, GetSpotPlacementScores;
 Price List API, GetProducts, whose products are JSON text.
@@ -93,10 +93,10 @@ def share_of(device: Answer) -> float:
 
 def network_speed(performance: str) -> tuple[float | None, bool | None]:
     """Gbit/s of all cards together, and whether only for a while; None for words that name no figure ("High")."""
-    found = NETWORK.fullmatch(performance)
-    if found is None:
+    speed = NETWORK.fullmatch(performance)
+    if speed is None:
         return None, None
-    return int(found["cards"] or 1) * float(found["gbps"]), found["burst"] is not None
+    return int(speed["cards"] or 1) * float(speed["gbps"]), speed["burst"] is not None
 
 
 def offerings(answers: Iterable[Answer], region: str, today: date) -> Iterator[Offering]:

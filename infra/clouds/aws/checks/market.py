@@ -89,9 +89,9 @@ def reserved_group_is_in_the_region(_: AwsSpec, plan: AwsPlan) -> Iterator[Viola
 def two_groups_share_no_reservation(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
     """Whoever launches first takes the capacity: an all-or-nothing gang after it gets nothing (EC2 User Guide)."""
     ids = [group.market.id if isinstance(group.market, Reservation | CapacityBlock) else None for group in plan.groups]
-    for i, found in enumerate(ids):
-        if found is not None and found in ids[:i]:
-            yield f"cluster.nodes[{i}].market.id", f"{found} is the reservation of nodes[{ids.index(found)}] already"
+    for i, id_ in enumerate(ids):
+        if id_ is not None and id_ in ids[:i]:
+            yield f"cluster.nodes[{i}].market.id", f"{id_} is the reservation of nodes[{ids.index(id_)}] already"
 
 
 @rule("reserved-capacity-is-used", AwsPlan, level="warning")

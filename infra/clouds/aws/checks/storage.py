@@ -85,8 +85,8 @@ def scratch_is_free_of_mounts(_: AwsSpec, plan: AwsPlan) -> Iterator[Violation]:
 def runs_outlive_their_nodes(_: AwsSpec, plan: AwsHostsPlan) -> Iterator[Violation]:
     """A mounted bucket neither renames nor appends, so runs are kept beside it (mountpoint-s3, doc/SEMANTICS.md)."""
     if plan.storage and all(isinstance(item, BucketPlan) for item in plan.storage):
-        kept = "checkpoints stay on each node's own disk, and go with it"
-        yield "cluster.storage", f"has only buckets: {kept}; set the job's `checkpoint.upload`, or add `kind: lustre`"
+        note = "checkpoints stay on each node's own disk, and go with it"
+        yield "cluster.storage", f"has only buckets: {note}; set the job's `checkpoint.upload`, or add `kind: lustre`"
 
 
 @rule("eks-storage-is-for-pods", AwsEksPlan, level="info")

@@ -37,7 +37,7 @@ class Spot:
 class Reservation:
     """An On-Demand Capacity Reservation that exists, targeted by its id (`cr-…`).
 
-    group_arn: the cluster placement group that it was made in, None outside any. The template names the id, and no
+    group_arn: the cluster placement group of the reservation, None without one. The template names the id, and no
     preference.
     """
 
@@ -50,8 +50,8 @@ class Reservation:
 class Purchase:
     """A Capacity Block is bought with the stack: paid at once, never given back.
 
-    name: of the resource that buys it. hours: its length. sentence: how it is agreed to; confirmed: somebody wrote just
-    that into the stack file.
+    name: of the resource that buys it. hours: its length. sentence: the text that confirms the purchase; confirmed: the
+    stack file has it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""From what was asked of AWS to what will be; groups and the network are decided in files of their own."""
+"""Plans a cluster on AWS from its spec; groups and the network are planned in files of their own."""
 
 from __future__ import annotations
 

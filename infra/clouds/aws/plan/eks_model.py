@@ -32,7 +32,7 @@ class EksPlan:
     admins: ARNs of those who may do everything in it. api_from: the networks from which its API is reached over the
     internet; the VPC reaches it always. subnets: private ones of at least two zones. security_group: between it and the
     nodes. logs: what it writes to CloudWatch Logs. support: STANDARD is upgraded when its time is over, and never
-    billed as extended support. tenant: whose objects are put into the cluster, None for nobody's.
+    billed as extended support. tenant: of the cluster, None without one.
     tenant_permissions: of the role that the tenant's pods take on, empty where they need none.
     """
 

@@ -25,8 +25,8 @@ from infra.plan.subnets import Kind
 
 @dataclass(frozen=True, kw_only=True)
 class SubnetPlan:
-    """A subnet. name: `<kind>-<zone>`. public: its route leads to the internet gateway. Never a public address by
-    itself (`map_public_ip_on_launch`): whoever may have one says so at its own interface.
+    """A subnet. name: `<kind>-<zone>`. public: its route leads to the internet gateway. No public addresses by
+    default (`map_public_ip_on_launch`): an interface that needs one requests it.
 
     nat: the name of the public subnet whose NAT gateway is its way out, None where it has another or none.
     """
@@ -99,7 +99,7 @@ class AwsAccessPlan(AccessPlan):
 class ImagePlan:
     """The machine image. parameter: the public parameter of Systems Manager that names the newest one.
 
-    recorded: what it answered when somebody asked, from the stack file's `images`; None: `up` asks.
+    recorded: its value in the stack file's `images`; None: `up` looks it up.
     """
 
     parameter: str

@@ -41,7 +41,7 @@ class ImageDisks:
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeNeed:
-    """What is asked of a volume; speeds that are None are the least that do."""
+    """Requirements on a volume; a speed of None means the minimum."""
 
     size_gib: int
     iops: int | None = None

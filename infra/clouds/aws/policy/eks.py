@@ -1,9 +1,8 @@
-"""A cluster of EKS is spoken to by those who are named, keeps a record of them, and its secrets encrypted; its pods
-reach what their network policies allow.
+"""Policy rules on EKS: an API for named networks only, audit logs, encrypted secrets, enforced network policies.
 
-Sources: EKS User Guide, "Cluster API server endpoint" (open to 0.0.0.0/0 unless told) and "Send control plane logs to
+Sources: EKS User Guide, "Cluster API server endpoint" (open to 0.0.0.0/0 by default) and "Send control plane logs to
 CloudWatch Logs"; EKS Best Practices, "Data encryption and secrets management"; EKS API, RemoteAccessConfig; EKS User
-Guide, "Limit Pod traffic with Kubernetes network policies" (off unless `enableNetworkPolicy` is told to the add-on).
+Guide, "Limit Pod traffic with Kubernetes network policies" (off unless the add-on has `enableNetworkPolicy`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def eks_endpoint_from_the_world(resource: Resource) -> Iterator[Violation]:
     if false(network.get("endpointPublicAccess", True)):
         return
     cidrs = items(network.get("publicAccessCidrs"))
-    named = [found for cidr in cidrs if (found := network_of(cidr)) is not None]
+    named = [network for cidr in cidrs if (network := network_of(cidr)) is not None]
     if not cidrs or len(named) < len(cidrs) or any(too_wide(named)):
         yield "vpcConfig.publicAccessCidrs", "must name your networks, or `endpointPublicAccess` be false"
 

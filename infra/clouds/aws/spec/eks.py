@@ -36,9 +36,9 @@ def _each_once(principals: tuple[str, ...]) -> tuple[str, ...]:
 class Eks(Section):
     """Managed node groups of a cluster of EKS, in place of fleets.
 
-    admins: ARNs of the IAM roles and users who may do everything in it; nobody else may do anything, not even who made
-    it. api_from: public networks from which its API is reached; without them it is reached from the VPC alone.
-    tenant: whose objects and charts the stack puts into the cluster, None for nobody's.
+    admins: ARNs of the IAM roles and users who may do everything in it; nobody else may do anything, not even the
+    creator. api_from: public networks from which its API is reached; without them it is reached from the VPC alone.
+    tenant: its objects and charts are installed into the cluster; None without one.
     """
 
     version: KubernetesVersion

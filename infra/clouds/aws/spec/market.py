@@ -1,4 +1,4 @@
-"""How nodes are bought on AWS, in the words of the stack file: a union, told apart by `kind`."""
+"""How nodes are bought on AWS, as the stack file spells it: a union discriminated by `kind`."""
 
 from __future__ import annotations
 

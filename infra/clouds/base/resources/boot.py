@@ -22,7 +22,7 @@ def script(fetching: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BootData:
-    """What a node is told. handover: of the cluster, without nodes. bucket, key, sha256: of the playbook bundle."""
+    """The boot data of a node. handover: of the cluster, without nodes. bucket, key, sha256: of the playbook bundle."""
 
     group: str
     handover: Input[Mapping[str, Any]]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 
-from infra.clouds.bundle import PROJECT, kept, packed
+from infra.clouds.bundle import PROJECT, packed, write_archive
 from infra.plan.cloud_model import BUNDLES
 
 CONTENT_TYPE = "application/x-tar"
@@ -38,7 +38,7 @@ class Bundle(ComponentResource):
         super().__init__(self.TYPE, name, {}, opts)
         content = packed(PROJECT)
         self.sha256, self.bucket = sha256(content).hexdigest(), args.bucket
-        archive = kept(content, args.folder / f"{self.sha256}.tar")
+        archive = write_archive(content, args.folder / f"{self.sha256}.tar")
         child = ResourceOptions(parent=self, retain_on_delete=True)
         self.key = self.uploaded(f"{name}-object", f"{BUNDLES}{self.sha256}.tar", archive, child)
         self.register_outputs({"key": self.key})

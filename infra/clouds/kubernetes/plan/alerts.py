@@ -28,7 +28,7 @@ def alerts(name: str, groups: Sequence[PodGroupPlan]) -> Manifest:
     """
     gpus = sum(group.count * group.gpus_per_node for group in groups)
     fatal = " or ".join(f"(DCGM_FI_DEV_XID_ERRORS == {code})" for code in FATAL_XIDS)
-    mine = f'{{namespace="{name}"}}'
+    own_pods = f'{{namespace="{name}"}}'
     rules = [
         _alert("GpuMissing", f"count(DCGM_FI_DEV_GPU_TEMP) < {gpus}", "5m", f"fewer than {gpus} GPUs answer"),
         _alert(
@@ -41,7 +41,7 @@ def alerts(name: str, groups: Sequence[PodGroupPlan]) -> Manifest:
         _alert("GpuRowRemapFailed", "DCGM_FI_DEV_ROW_REMAP_FAILURE > 0", "0m", "a GPU has no spare rows left"),
         _alert(
             "GpuIdle",
-            f"avg by (pod) (DCGM_FI_PROF_GR_ENGINE_ACTIVE{mine}) < 0.05",
+            f"avg by (pod) (DCGM_FI_PROF_GR_ENGINE_ACTIVE{own_pods}) < 0.05",
             "30m",
             "a pod holds a GPU and does not use it",
         ),

@@ -1,8 +1,8 @@
-"""The lock of charts, charts.csv: by what each version is known, wherever it is fetched from.
+"""The lock of charts, charts.csv: the digest of each version, the same wherever it is fetched from.
 
 sha256: of the archive, or, for a chart of a registry, of its manifest (OCI image specification, descriptors). archive:
 where the archive lies; empty for a registry, where the manifest's digest is part of the chart's name. Both are empty
-for a version whose digest nobody has taken from its publisher yet: `gpufleet catalog charts` does.
+for a version without a recorded digest: `gpufleet catalog charts --write` records it.
 
 Sources of those that are there: the archives in the publishers' own repositories on 2026-08-22 (kedacore/charts, branch
 main, and aws/eks-charts, branch gh-pages), whose sha256 is the `digest` of the index.yaml beside them.

@@ -1,6 +1,6 @@
 """Helm charts, each in one version with the values that differ from its own, held against the keys that it knows.
 
-Helm takes a misspelt value for one that nobody reads; `KEYS` names those of each chart that this project sets. On
+Helm ignores a misspelt value silently, so `KEYS` names those of each chart that this project sets. On
 2026-11-22 each was looked up in the chart's own values.yaml of just this version: gpu-operator at tag v26.7.0 of
 NVIDIA/gpu-operator, kube-prometheus-stack at tag 88.5.3 of prometheus-community/helm-charts, the EFA plug-in at its
 version 0.5.30 in aws/eks-charts, kueue and trainer in their Go modules (sigs.k8s.io/kueue 0.19.2, kubeflow/trainer

@@ -1,4 +1,4 @@
-"""From what a tenant asks for to its objects."""
+"""Plans a tenant's Kubernetes objects from its spec."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ HTTPS = 443
 
 @dataclass(frozen=True, kw_only=True)
 class PodIdentity:
-    """audience: whom the token is for, and nobody else. token_file: where a container finds it.
+    """audience: the only service that accepts the token. token_file: where a container finds it.
 
     variables: what the cloud's SDKs read, but for what only the cloud knows, which is put beside it when it is there.
     services: the network of the cloud's services, where tokens are exchanged and the data lies. metadata: its address
-    of instance metadata, which pods are kept from.
+    of instance metadata, which pods may not reach.
     """
 
     audience: str

@@ -31,10 +31,10 @@ def queues(name: str, groups: Sequence[PodGroupPlan]) -> Iterator[Manifest]:
 
 def tolerations(group: PodGroupPlan) -> list[Object]:
     """Of the taints that keep others off the nodes; a node that is going away is left at once."""
-    found: list[Object] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
+    tolerated: list[Object] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     if group.capacity == "spot":
-        found.append({"key": SPOT_TAINT, "operator": "Equal", "value": "true", "effect": "NoSchedule"})
-    return found
+        tolerated.append({"key": SPOT_TAINT, "operator": "Equal", "value": "true", "effect": "NoSchedule"})
+    return tolerated
 
 
 def _queue(name: str, groups: Sequence[PodGroupPlan]) -> Object:

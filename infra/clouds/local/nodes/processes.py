@@ -1,4 +1,4 @@
-"""Processes of this computer: run, started, waited for; and those of a node, found in /proc alone.
+"""Processes of this computer: run, started, waited for; and a node's processes, listed from /proc.
 
 A killed `up` leaves no list of what it started. All effects on this computer but its files go through this module.
 """

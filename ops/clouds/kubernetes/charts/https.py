@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
+
+from ops.clock import REAL, Clock
 
 ANSWER_SECONDS, WHOLE_SECONDS = 20.0, 300.0
 PIECE_BYTES = 2**16
 MOST_REDIRECTS = 5
 
 
-class Unfetched(Exception):
+class FetchError(Exception):
     """Why there is no answer, in one line."""
 
 
@@ -29,31 +30,34 @@ class Answer:
 
 @dataclass(frozen=True)
 class Web:
-    """trust: whose certificates are taken, None for those that this computer trusts."""
+    """Fetches over HTTPS. trust: whose certificates are accepted, None for those that this computer trusts."""
 
     trust: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = REAL
 
     def get(self, url: str, most_bytes: int) -> Answer:
-        """Raises Unfetched."""
+        """Raises FetchError."""
         if (problem := refusal(url)) is not None:
-            raise Unfetched(problem)
+            raise FetchError(problem)
         opener = _opener(self.trust)
         try:
             with opener.open(urllib.request.Request(url, headers=dict(self.headers)), timeout=ANSWER_SECONDS) as answer:
-                return Answer(_read(answer.read, url, most_bytes), {k.lower(): v for k, v in answer.headers.items()})
+                return Answer(
+                    _read(answer.read, url, most_bytes, self.clock), {k.lower(): v for k, v in answer.headers.items()}
+                )
         except urllib.error.HTTPError as error:
             with error:
-                raise Refused(url, error.code, error.headers.get("WWW-Authenticate") or "") from None
+                raise HttpStatusError(url, error.code, error.headers.get("WWW-Authenticate") or "") from None
         except (OSError, HTTPException, ValueError) as error:
             why = getattr(error, "reason", error)
-            raise Unfetched(f"{url} cannot be fetched: {' '.join(str(why).split())}") from None
+            raise FetchError(f"{url} cannot be fetched: {' '.join(str(why).split())}") from None
 
     def with_headers(self, **headers: str) -> Web:
-        return Web(self.trust, {**self.headers, **headers})
+        return replace(self, headers={**self.headers, **headers})
 
 
-class Refused(Unfetched):
+class HttpStatusError(FetchError):
     """An answer that is an error. challenge: what a registry asks for (RFC 9110, WWW-Authenticate)."""
 
     def __init__(self, url: str, code: int, challenge: str) -> None:
@@ -101,12 +105,12 @@ def _opener(trust: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
     return opener
 
 
-def _read(read: Callable[[int], bytes], url: str, most_bytes: int) -> bytes:
-    body, end = bytearray(), time.monotonic() + WHOLE_SECONDS
+def _read(read: Callable[[int], bytes], url: str, most_bytes: int, clock: Clock) -> bytes:
+    body, end = bytearray(), clock.monotonic() + WHOLE_SECONDS
     while piece := read(PIECE_BYTES):
         body += piece
         if len(body) > most_bytes:
-            raise Unfetched(f"{url} is larger than {most_bytes} bytes")
-        if time.monotonic() > end:
-            raise Unfetched(f"{url} has not come within {WHOLE_SECONDS:.0f} s")
+            raise FetchError(f"{url} is larger than {most_bytes} bytes")
+        if clock.monotonic() > end:
+            raise FetchError(f"{url} has not come within {WHOLE_SECONDS:.0f} s")
     return bytes(body)

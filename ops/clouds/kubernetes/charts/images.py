@@ -10,11 +10,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from ops.engine import processes
 
 HELM = "helm"
 SECONDS, MOST_BYTES = 120, 64 * 2**20
@@ -22,8 +23,8 @@ IMAGE = re.compile(r"""^\s*(?:-\s+)?["']?image["']?:\s*["']?([\w][\w./:@+-]*)["'
 
 
 def named(archive: bytes, name: str, values: Mapping[str, Any]) -> list[str] | None:
-    """Sorted; None where there is no helm, or helm does not render the chart. Objects of operators' own kinds may name
-    images in other words, which are not seen."""
+    """Sorted; None where there is no helm, or helm does not render the chart. Custom resources may name images under
+    other keys, which are not listed."""
     helm = shutil.which(HELM)
     if helm is None:
         return None
@@ -35,11 +36,9 @@ def named(archive: bytes, name: str, values: Mapping[str, Any]) -> list[str] | N
         alone = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "KUBECONFIG": os.devnull}
         with (Path(folder) / "rendered").open("wb+") as rendered:
             try:
-                done = subprocess.run(
-                    command, env=alone, stdout=rendered, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
-                )
-            except (OSError, subprocess.TimeoutExpired):
+                code = processes.written(command, rendered, env=alone, seconds=SECONDS)
+            except OSError:
                 return None
             rendered.seek(0)
             text = rendered.read(MOST_BYTES).decode(errors="replace")
-    return sorted(set(IMAGE.findall(text))) if done.returncode == 0 else None
+    return sorted(set(IMAGE.findall(text))) if code == 0 else None

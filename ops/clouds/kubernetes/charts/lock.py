@@ -14,8 +14,8 @@ from infra.clouds.kubernetes.plan.charts import every
 from infra.plan.chart import ChartPlan
 from infra.printable import one_line
 from ops.clouds.kubernetes.charts import archive, images, registry
-from ops.clouds.kubernetes.charts.https import Unfetched, Web
-from ops.clouds.kubernetes.charts.index import Unreadable, entry
+from ops.clouds.kubernetes.charts.https import FetchError, Web
+from ops.clouds.kubernetes.charts.index import ChartIndexError, entry
 from ops.console.phases import Phases
 from ops.errors import CommandError
 
@@ -39,56 +39,56 @@ def charts(phases: Phases, *, write: bool, web: Web | None = None, lock: Path = 
     """Fetches every chart of the lock in its version, and proves it. write: puts the new digests into the lock, which
     happens only where no chart was refused. Raises CommandError where a chart was: one line a chart."""
     web, known = web or Web(), rows(lock)
-    told: list[Document] = []
+    results: list[Document] = []
     for chart in every():
         with phases.phase(chart.name) as phase:
             row = known.get((chart.name, chart.version), {})
-            told.append(_held(chart, row.get("sha256", ""), web))
-            phase.say(told[-1]["problem"] or f"{told[-1]['sha256']} · {WORDS[told[-1]['state']]}")
-    document = {"charts": told, "written": False}
-    if refused := [each for each in told if each["state"] == "refused"]:
-        lines = [f"{each['chart']} {each['version']}: {each['problem']}" for each in refused]
+            results.append(_held(chart, row.get("sha256", ""), web))
+            phase.say(results[-1]["problem"] or f"{results[-1]['sha256']} · {WORDS[results[-1]['state']]}")
+    document = {"charts": results, "written": False}
+    if refused := [result for result in results if result["state"] == "refused"]:
+        lines = [f"{result['chart']} {result['version']}: {result['problem']}" for result in refused]
         raise CommandError(*lines, "nothing was written")
-    if write and any(each["state"] == "new" for each in told):
-        _write(lock, told)
+    if write and any(result["state"] == "new" for result in results):
+        _write(lock, results)
         document["written"] = True
     return document
 
 
 def prove(chart: ChartPlan, web: Web) -> Proven:
-    """Raises Unfetched and Unreadable."""
+    """Raises FetchError and ChartIndexError."""
     if chart.chart.startswith("oci://"):
         pulled = registry.pull(web, chart.chart, chart.version, MOST_ARCHIVE)
-        found, name = Proven(pulled.sha256, "", pulled.archive), chart.chart.rpartition("/")[2]
+        proven, name = Proven(pulled.sha256, "", pulled.archive), chart.chart.rpartition("/")[2]
     else:
         index = web.get(f"{chart.repository.rstrip('/')}/index.yaml", MOST_INDEX).body
         stated = entry(index, chart.repository, chart.chart, chart.version)
         given = web.get(stated.url, MOST_ARCHIVE).body
         if (digest := hashlib.sha256(given).hexdigest()) != stated.sha256:
-            raise Unfetched(f"{stated.url} has sha256 {digest}, and the repository's index states {stated.sha256}")
-        found, name = Proven(stated.sha256, stated.url, given), chart.chart
-    if problem := archive.problem(found.archive, name, chart.version):
-        raise Unfetched(problem)
-    return found
+            raise FetchError(f"{stated.url} has sha256 {digest}, and the repository's index states {stated.sha256}")
+        proven, name = Proven(stated.sha256, stated.url, given), chart.chart
+    if problem := archive.problem(proven.archive, name, chart.version):
+        raise FetchError(problem)
+    return proven
 
 
 def _held(chart: ChartPlan, locked: str, web: Web) -> Document:
-    told: Document = {"chart": chart.name, "version": chart.version, "sha256": "", "archive": "", "images": None}
+    result: Document = {"chart": chart.name, "version": chart.version, "sha256": "", "archive": "", "images": None}
     try:
-        found = prove(chart, web)
-    except (Unfetched, Unreadable) as error:
-        return {**told, "state": "refused", "problem": one_line(str(error))}
-    told |= {"sha256": found.sha256, "archive": found.url}
-    if locked and locked != found.sha256:
-        problem = f"its repository gives out {found.sha256} now, and the lock says {locked}"
-        return {**told, "state": "refused", "problem": problem}
-    listed = images.named(found.archive, chart.name, chart.values)
-    return {**told, "images": listed, "state": "locked" if locked else "new", "problem": ""}
+        proven = prove(chart, web)
+    except (FetchError, ChartIndexError) as error:
+        return {**result, "state": "refused", "problem": one_line(str(error))}
+    result |= {"sha256": proven.sha256, "archive": proven.url}
+    if locked and locked != proven.sha256:
+        problem = f"its repository gives out {proven.sha256} now, and the lock says {locked}"
+        return {**result, "state": "refused", "problem": problem}
+    listed = images.named(proven.archive, chart.name, chart.values)
+    return {**result, "images": listed, "state": "locked" if locked else "new", "problem": ""}
 
 
-def _write(lock: Path, told: list[Document]) -> None:
+def _write(lock: Path, results: list[Document]) -> None:
     """As a whole or not at all; rows of other versions stay."""
-    fresh = {(each["chart"], each["version"]): {key: each[key] for key in COLUMNS} for each in told}
+    fresh = {(result["chart"], result["version"]): {key: result[key] for key in COLUMNS} for result in results}
     aside = lock.with_suffix(".new")
     with aside.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -100,16 +100,17 @@ def _write(lock: Path, told: list[Document]) -> None:
     rows.cache_clear()
 
 
-def text(told: Document) -> str:
+def text(document: Document) -> str:
     """The digests, and by chart the images that it names by tag alone."""
     lines = [
-        f"{each['chart']:<28} {each['version']:<10} {each['sha256']}  {WORDS[each['state']]}" for each in told["charts"]
+        f"{result['chart']:<28} {result['version']:<10} {result['sha256']}  {WORDS[result['state']]}"
+        for result in document["charts"]
     ]
-    for each in told["charts"]:
-        if each["images"] is None:
-            lines.append(f"{each['chart']}: its images are not listed; `helm` on PATH would render it")
-        lines += [f"{each['chart']}: image {image}" for image in each["images"] or ()]
-    new = sum(each["state"] == "new" for each in told["charts"])
-    if told["written"]:
+    for result in document["charts"]:
+        if result["images"] is None:
+            lines.append(f"{result['chart']}: its images are not listed; `helm` on PATH would render it")
+        lines += [f"{result['chart']}: image {image}" for image in result["images"] or ()]
+    new = sum(result["state"] == "new" for result in document["charts"])
+    if document["written"]:
         return "\n".join([*lines, f"{new} written"])
     return "\n".join([*lines, f"{new} new; --write puts them into the table" if new else "the table is whole"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from ops.clouds.kubernetes.charts.https import Answer, Refused, Unfetched, Web
+from ops.clouds.kubernetes.charts.https import Answer, FetchError, HttpStatusError, Web
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 ARCHIVE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -33,18 +33,18 @@ class Pulled:
 
 
 def pull(web: Web, chart: str, version: str, most_bytes: int) -> Pulled:
-    """chart: oci://HOST/NAME. Raises Unfetched."""
+    """chart: oci://HOST/NAME. Raises FetchError."""
     host, _, name = chart.removeprefix("oci://").partition("/")
     address = f"https://{host}/v2/{name}"
     web, manifest = _manifest(web.with_headers(Accept=MANIFEST), f"{address}/manifests/{version}")
     digest = hashlib.sha256(manifest.body).hexdigest()
     stated = manifest.headers.get("docker-content-digest", f"sha256:{digest}")
     if stated != f"sha256:{digest}":
-        raise Unfetched(f"the manifest of {chart} {version} has sha256 {digest}, and its registry states another")
+        raise FetchError(f"the manifest of {chart} {version} has sha256 {digest}, and its registry states another")
     layer = _layer(manifest.body, f"{chart} {version}")
     archive = web.with_headers(Accept="*/*").get(f"{address}/blobs/sha256:{layer}", most_bytes).body
     if (arrived := hashlib.sha256(archive).hexdigest()) != layer:
-        raise Unfetched(f"the archive of {chart} {version} has sha256 {arrived}, and its manifest says {layer}")
+        raise FetchError(f"the archive of {chart} {version} has sha256 {arrived}, and its manifest says {layer}")
     return Pulled(digest, archive)
 
 
@@ -52,7 +52,7 @@ def _manifest(web: Web, url: str) -> tuple[Web, Answer]:
     """The manifest, and the way that it was got by."""
     try:
         return web, web.get(url, MOST_MANIFEST)
-    except Refused as refused:
+    except HttpStatusError as refused:
         if refused.code != UNAUTHORISED:
             raise
         web = web.with_headers(Authorization=f"Bearer {_token(web, refused.challenge)}")
@@ -61,14 +61,14 @@ def _manifest(web: Web, url: str) -> tuple[Web, Answer]:
 
 def _token(web: Web, challenge: str) -> str:
     """One that the registry gives to everybody: no login of this computer is used."""
-    asked = dict(CHALLENGE.findall(challenge))
-    if not challenge.lower().startswith("bearer ") or "realm" not in asked:
-        raise Unfetched("the registry wants a login, and names no place that gives a token to everybody")
-    query = urlencode({key: asked[key] for key in ("service", "scope") if key in asked})
-    answer = _json(web.get(f"{asked['realm']}?{query}", MOST_TOKEN).body, "the registry's token")
+    parameters = dict(CHALLENGE.findall(challenge))
+    if not challenge.lower().startswith("bearer ") or "realm" not in parameters:
+        raise FetchError("the registry wants a login, and names no place that gives a token to everybody")
+    query = urlencode({key: parameters[key] for key in ("service", "scope") if key in parameters})
+    answer = _json(web.get(f"{parameters['realm']}?{query}", MOST_TOKEN).body, "the registry's token")
     token = answer.get("token") or answer.get("access_token")
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise Unfetched("the registry has given no token")
+        raise FetchError("the registry has given no token")
     return token
 
 
@@ -81,7 +81,7 @@ def _layer(manifest: bytes, chart: str) -> str:
     )
     digest = DIGEST.fullmatch(str(of_chart[0].get("digest"))) if len(of_chart) == 1 else None
     if digest is None:
-        raise Unfetched(f"the manifest of {chart} names no archive of a chart by its sha256")
+        raise FetchError(f"the manifest of {chart} names no archive of a chart by its sha256")
     return digest[1]
 
 
@@ -91,5 +91,5 @@ def _json(text: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise Unfetched(f"{what} cannot be read")
+        raise FetchError(f"{what} cannot be read")
     return read

@@ -45,16 +45,18 @@ def session(settings: dict, grant: Grant, seconds: int) -> dict:
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     headers = signed(settings["sts"], body, role_credentials(settings["metadata"]), moment, secrets.token_hex(16))
     given = read_json(fetched(f"{settings['sts']}/", "POST", headers, body), "STS").get("Credentials")
-    found = given if isinstance(given, dict) else {}
+    credentials = given if isinstance(given, dict) else {}
     names = {
         "AccessKeyId": "AccessKeyId",
         "SecretAccessKey": "AccessKeySecret",
         "SessionToken": "SecurityToken",
         "Expiration": "Expiration",
     }
-    if missing := [theirs for theirs in names.values() if not isinstance(found.get(theirs), str) or not found[theirs]]:
+    if missing := [
+        theirs for theirs in names.values() if not isinstance(credentials.get(theirs), str) or not credentials[theirs]
+    ]:
         raise OSError(f"STS has answered without {', '.join(missing)}")
-    return {"Version": 1, **{ours: found[theirs] for ours, theirs in names.items()}}
+    return {"Version": 1, **{ours: credentials[theirs] for ours, theirs in names.items()}}
 
 
 def session_name(login: str, node: str) -> str:
@@ -107,10 +109,10 @@ def role_credentials(metadata: str) -> dict:
     role = fetched(f"{metadata}{CREDENTIALS}", "GET", headers).decode().split()
     if not role:
         raise OSError("the node has no role")
-    found = read_json(fetched(f"{metadata}{CREDENTIALS}{role[0]}", "GET", headers), "the metadata service")
-    if missing := [name for name in ("AccessKeyId", "AccessKeySecret", "SecurityToken") if not found.get(name)]:
+    credentials = read_json(fetched(f"{metadata}{CREDENTIALS}{role[0]}", "GET", headers), "the metadata service")
+    if missing := [name for name in ("AccessKeyId", "AccessKeySecret", "SecurityToken") if not credentials.get(name)]:
         raise OSError(f"the metadata service has answered without {', '.join(missing)}")
-    return found
+    return credentials
 
 
 def signed(url: str, body: bytes, credentials: dict, moment: str, nonce: str) -> dict[str, str]:
@@ -153,9 +155,9 @@ def fetched(url: str, method: str, headers: dict[str, str], body: bytes | None =
 
 def read_json(text: bytes, whose: str) -> dict:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise OSError(f"{whose} has answered what is no JSON object")
-    return found
+    return document

@@ -46,11 +46,11 @@ def session(settings: dict, grant: Grant, seconds: int) -> dict:
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     headers = signed(settings["sts"], settings["region"], body, role_credentials(settings["metadata"]), moment)
     given = ElementTree.fromstring(fetched(settings["sts"], "POST", headers, body))
-    found = {each.tag.rpartition("}")[2]: each.text or "" for each in given.iter()}
+    values = {element.tag.rpartition("}")[2]: element.text or "" for element in given.iter()}
     names = ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration")
-    if missing := [name for name in names if not found.get(name)]:
+    if missing := [name for name in names if not values.get(name)]:
         raise OSError(f"STS has answered without {', '.join(missing)}")
-    return {"Version": 1, **{name: found[name] for name in names}}
+    return {"Version": 1, **{name: values[name] for name in names}}
 
 
 def session_name(login: str, node: str) -> str:

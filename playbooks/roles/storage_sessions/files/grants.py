@@ -28,7 +28,7 @@ PREFIX = re.compile(r"([A-Za-z0-9_=+@:,-][A-Za-z0-9._=+@:,-]*/)+")
 MOST_BYTES, MOST_RUNS = 16 * 1024, 64
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why a login gets nothing, in one line that it may read."""
 
 
@@ -40,11 +40,13 @@ class Place:
 
     def __post_init__(self) -> None:
         if not BUCKET.fullmatch(self.bucket):
-            raise Refused(f"{self.bucket!r} is no name of a bucket")
+            raise RefusedError(f"{self.bucket!r} is no name of a bucket")
         if not PREFIX.fullmatch(self.prefix) or len(self.prefix) > 512:
-            raise Refused(f"{self.prefix!r} must be a prefix such as `runs/a/`: letters, digits and . _ = + @ : , -")
+            raise RefusedError(
+                f"{self.prefix!r} must be a prefix such as `runs/a/`: letters, digits and . _ = + @ : , -"
+            )
         if self.mode not in MODES:
-            raise Refused(f"{self.mode!r} must be one of {', '.join(MODES)}")
+            raise RefusedError(f"{self.mode!r} must be one of {', '.join(MODES)}")
 
 
 @dataclass(frozen=True)
@@ -56,30 +58,30 @@ class Grant:
 
 
 def places(text: str | bytes) -> list[Place]:
-    """Raises Refused, and ValueError, TypeError or KeyError for what is no grant."""
+    """Raises RefusedError, and ValueError, TypeError or KeyError for what is no grant."""
     return [Place(each["bucket"], each["prefix"], each["mode"]) for each in json.loads(text)["places"]]
 
 
 def of_uid(uid: int, lasting: Path, running: Path) -> Grant:
-    """The grant of a login of this node. Raises Refused."""
+    """The grant of a login of this node. Raises RefusedError."""
     try:
         login = pwd.getpwuid(uid).pw_name
     except KeyError:
-        raise Refused(f"{uid} is no login of this node") from None
+        raise RefusedError(f"{uid} is no login of this node") from None
     if not LOGIN.fullmatch(login):
-        raise Refused(f"{login!r} is no login that storage is granted to")
+        raise RefusedError(f"{login!r} is no login that storage is granted to")
     runs = sorted((running / login).glob("*.json"))[:MOST_RUNS]
-    found: set[Place] = set()
+    granted: set[Place] = set()
     for file, lasts in [(lasting / f"{login}.json", True), *((run, False) for run in runs)]:
         try:
-            found.update(_read(file, lasts=lasts))
+            granted.update(_read(file, lasts=lasts))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise Refused(f"{file} cannot be read as a grant: {type(error).__name__}") from error
-    if not found:
-        raise Refused(f"no storage is granted to {login}")
-    return Grant(login, tuple(sorted(found, key=lambda place: (place.bucket, place.prefix, place.mode))))
+            raise RefusedError(f"{file} cannot be read as a grant: {type(error).__name__}") from error
+    if not granted:
+        raise RefusedError(f"no storage is granted to {login}")
+    return Grant(login, tuple(sorted(granted, key=lambda place: (place.bucket, place.prefix, place.mode))))
 
 
 def _read(file: Path, *, lasts: bool) -> list[Place]:
@@ -87,7 +89,7 @@ def _read(file: Path, *, lasts: bool) -> list[Place]:
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
         about = os.fstat(opened.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
-            raise Refused(f"{file} is not a file that root alone writes")
+            raise RefusedError(f"{file} is not a file that root alone writes")
         if not lasts and not is_locked(opened.fileno()):
             return []
         return places(opened.read(MOST_BYTES))

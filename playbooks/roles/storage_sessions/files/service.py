@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 
 import grants
-from grants import Grant, Refused
+from grants import Grant, RefusedError
 
 FIRST_DESCRIPTOR = 3  # of those that systemd passes on (sd_listen_fds(3))
 SESSION_SECONDS = 3600  # the most that a role taken on by a role's session may have (IAM, "role chaining")
@@ -63,17 +63,17 @@ class Sessions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
-        self._kept: dict[str, Answer] = {}
+        self._answers: dict[str, Answer] = {}
         self._waiting: dict[Grant, list[socket.socket]] = {}
 
     def give(self, peer: socket.socket, grant: Grant) -> None:
         """Answers a connection, now or once the cloud has."""
         with self._lock:
-            kept = self._kept.get(grant.login)
-            if kept is None or kept.grant != grant or kept.until < time.time():
+            answer = self._answers.get(grant.login)
+            if answer is None or answer.grant != grant or answer.until < time.time():
                 words = self._wait(peer, grant)
             else:
-                words = kept.words
+                words = answer.words
         if words is not None:
             say(peer, words)
 
@@ -97,7 +97,7 @@ class Sessions:
             print(f"no session for {grant.login}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             words, until = {"error": f"no session for {grant.login}: {error}"}, time.time() + RETRY_SECONDS
         with self._lock:
-            self._kept[grant.login] = Answer(grant, words, until)
+            self._answers[grant.login] = Answer(grant, words, until)
             waiting = self._waiting.pop(grant)
         for peer in waiting:
             say(peer, words)
@@ -129,7 +129,7 @@ def serve(listener: socket.socket, session: Session, look_up: Callable[[int], Gr
             continue
         try:
             sessions.give(peer, look_up(uid_of(peer)))
-        except Refused as why:
+        except RefusedError as why:
             say(peer, {"error": str(why)})
 
 

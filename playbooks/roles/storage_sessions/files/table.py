@@ -29,10 +29,10 @@ def put(file, text):
     fresh.replace(file)
 
 
-def main(verb, folder, wanted):
-    if wanted["tenants"] is None:
+def main(verb, folder, access):
+    if access["tenants"] is None:
         return
-    files = {folder / f"{login}.json": grant(login, wanted["buckets"]) for login in wanted["tenants"]}
+    files = {folder / f"{login}.json": grant(login, access["buckets"]) for login in access["tenants"]}
     there = folder.iterdir() if folder.is_dir() else ()
     stale = sorted(file for file in there if file not in files)
     changed = [file for file, text in files.items() if not is_right(file, text)]

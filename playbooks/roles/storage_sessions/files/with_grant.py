@@ -72,7 +72,7 @@ def main(folder: str, login: str, name: str, text: str, *command: str) -> int:
         sys.exit(f"{login!r}, {name!r}: no login, or no name of a run")
     try:
         grants.places(text)
-    except (grants.Refused, ValueError, TypeError, KeyError) as error:
+    except (grants.RefusedError, ValueError, TypeError, KeyError) as error:
         sys.exit(f"the grant of {name} is none: {error}")
     with granted(Path(folder, login), name, text):
         return run(list(command))

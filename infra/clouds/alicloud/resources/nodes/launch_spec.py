@@ -1,8 +1,8 @@
-"""What a node is made from, in the three forms that Alibaba Cloud has for it.
+"""Launch parameters of a node, in Alibaba Cloud's three forms: instance, launch template, scaling configuration.
 
 Sources: pulumi-alicloud 4.0.0, ecs.Instance, ecs.EcsLaunchTemplate, ess.ScalingConfiguration; ECS API, RunInstances. A
 changed image reinstalls an instance's disk and changed user data reboot it (provider documentation of both arguments):
-running machines keep what they were started with.
+running machines ignore such changes.
 """
 
 from __future__ import annotations

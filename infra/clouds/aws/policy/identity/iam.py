@@ -1,7 +1,7 @@
-"""Nobody may do everything: policies name their actions and what they are about (IAM User Guide, "Security best
-practices"), and give nobody the right to give rights. Who may take a role is in `trust.py`.
+"""Policy rules on IAM permissions: policies name their actions and resources (IAM User Guide, "Security best
+practices"), and allow no escalation of privileges. Trust policies are in `trust.py`.
 
-A key's policy gives its account `kms:*`: without that nobody could ever manage it (KMS, "Default key policy").
+A key's policy gives its account `kms:*`: without that the key could not be managed (KMS, "Default key policy").
 """
 
 from __future__ import annotations

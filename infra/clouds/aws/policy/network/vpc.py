@@ -1,4 +1,4 @@
-"""A stack stands in a network of its own that keeps a record, never in what every account has by default.
+"""Policy rules on VPCs: a stack has a VPC of its own with flow logs, and never uses the account's default one.
 
 Sources: CIS AWS Foundations Benchmark, "the default security group of every VPC restricts all traffic" and "VPC flow
 logging is enabled in all VPCs".

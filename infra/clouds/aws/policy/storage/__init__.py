@@ -1,1 +1,1 @@
-"""Policy rules on what keeps data at AWS."""
+"""Policy rules on storage at AWS."""

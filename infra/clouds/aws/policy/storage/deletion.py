@@ -1,7 +1,7 @@
-"""What cannot be made again is not lost by a word: each thing has Pulumi's `protect`, or a guard of its own.
+"""What cannot be recreated is protected against deletion: by Pulumi's `protect`, or by a guard of its own.
 
 Sources: S3 API, DeleteBucket (refuses a bucket that is not empty) and "Using versioning in S3 buckets"; FSx API,
-DeleteFileSystemLustreConfiguration (SkipFinalBackup); KMS API, ScheduleKeyDeletion (30 days unless told); EBS, EFS and
+DeleteFileSystemLustreConfiguration (SkipFinalBackup); KMS API, ScheduleKeyDeletion (30 days by default); EBS, EFS and
 EC2 User Guides (a volume and an EFS file system have no such guard; a Capacity Block cannot be cancelled or bought
 again at its price).
 """

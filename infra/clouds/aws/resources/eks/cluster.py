@@ -68,7 +68,7 @@ class ControlPlane(ComponentResource):
             opts=child,
         )
         self.name, self.server = cluster.name, cluster.endpoint
-        self.authority = cluster.certificate_authority.apply(lambda told: (told.data or "") if told else "")
+        self.authority = cluster.certificate_authority.apply(lambda ca: (ca.data or "") if ca else "")
         for principal in plan.admins:
             self._admin(principal)
         self.register_outputs({"name": self.name})

@@ -1,4 +1,4 @@
-"""Who spoke to whom in the VPC, kept in CloudWatch Logs.
+"""The flow log of the VPC, in CloudWatch Logs.
 
 Source of the role's actions and of who takes it on: Amazon VPC User Guide, "IAM role for publishing flow logs to
 CloudWatch Logs"; the log group exists already, so the right to make one is left out.

@@ -14,7 +14,10 @@ PLATFORM = "Linux/UNIX"
 
 
 def reservation_id(market: Market, opts: ResourceOptions) -> Input[str] | None:
-    """None for capacity that nobody holds. What is bought is protected: forgotten, it would be bought once more."""
+    """The id of the capacity reservation, None without one.
+
+    A purchase is protected: removed from the state, it would be bought once more.
+    """
     match market:
         case CapacityBlock(purchase=Purchase() as purchase):
             protected = ResourceOptions.merge(opts, ResourceOptions(protect=True))

@@ -1,4 +1,4 @@
-"""What every instance of a group is made from, as the nested inputs of an EC2 launch template.
+"""The EC2 launch template of a group, with its nested inputs.
 
 Sources: EC2 API, RequestLaunchTemplateData; facts of each part stand where the plan decided it.
 """
@@ -74,7 +74,7 @@ def launch_template(name: str, args: LaunchArgs, opts: ResourceOptions) -> ec2.L
         instance_initiated_shutdown_behavior=_on_shutdown(plan),
         user_data=args.user_data,
         update_default_version=True,
-        tag_specifications=[{"resource_type": made, "tags": args.tags} for made in TAGGED],
+        tag_specifications=[{"resource_type": resource, "tags": args.tags} for resource in TAGGED],
         opts=opts,
     )
 
