@@ -61,7 +61,7 @@ def together(said: Sequence[Answers]) -> Answers:
 
 
 def merge(old: Catalog, new: Answers, cloud: str) -> Merged:
-    """Types and prices that the cloud's answer lacks are retained: they may be from another source, or no longer be sold.
+    """Types and prices that the answer lacks are retained: they may be from another source, or no longer be sold.
 
     Offerings and spot prices are of this moment: where the cloud was queried, its answer replaces all. Other clouds and
     other regions stay as they are. Raises TableError where the rows contradict each other.
