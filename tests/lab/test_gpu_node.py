@@ -125,6 +125,7 @@ FIGURES = {"ranks": 2, "gb_per_s": 1.0, "moved_mb": 2.0, "must_move_mb": 1.0, "o
 LIAR = """#!/bin/sh
 case $HOME in */node-1/home) said=nonsense ;; *) said='{figures}' ;; esac
 if [ "$1" = - ]; then
+  cat > /dev/null
   echo "$said"
 elif [ "$1" = -I ]; then
   given=$(cat)
