@@ -1,11 +1,12 @@
-"""`python tests/bench/against.py REF [--rounds K] [--json]`: what this code costs in time against an earlier commit.
+"""`python tests/bench/against.py REF [--only NAME…] [--rounds K] [--json]`: time against an earlier commit.
 
 start   `training launch smoke` with two ranks, from the command to its end: 20 steps, nearly all of it is start
 steps   seconds of a step of the MNIST job on two ranks, as its own result states them
 nodes   gpu_node.yml on two fresh nodes that are processes, then once more on the same two
+plan    `gpufleet plan` of the shipped stack that takes longest
 
-The two sides take turns, each in a process of its own with the same interpreter and packages; the result is the median
-of the turns' own ratios, this code by the earlier one, with the least and the greatest beside it. Nothing fails by a
+The two sides alternate, each in a process of its own with the same interpreter and packages; the result is the median
+of the rounds' own ratios, this code by the earlier one, with the least and the greatest beside it. Nothing fails by a
 figure: the exit code is 0.
 """
 
@@ -17,7 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -51,17 +52,29 @@ with tempfile.TemporaryDirectory() as folder, ssh_hosts.running(Path(folder), 2)
         assert played.code == 0, played.output
 print(json.dumps({"nodes, first run": seconds[0], "nodes, second run": seconds[1]}))
 """
-MEASURES = ((LAUNCH, ("smoke",), ("start",)), (LAUNCH, ("mnist", "--set", "steps=400"), ("steps",)), (NODES, (), ()))
+PLAN = """
+import json, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run([sys.executable, "-m", "ops", "plan", sys.argv[1], "--json"], check=True, stdout=subprocess.DEVNULL)
+print(json.dumps({"plan": time.perf_counter() - start}))
+"""
+MEASURES = {  # the program, its arguments, and which of its figures count: all where none is named
+    "start": (LAUNCH, ("smoke",), ("start",)),
+    "steps": (LAUNCH, ("mnist", "--set", "steps=400"), ("steps",)),
+    "nodes": (NODES, (), ()),
+    "plan": (PLAN, ("h100-block",), ()),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python tests/bench/against.py", allow_abbrev=False)
     parser.add_argument("ref", metavar="REF", help="the earlier commit")
-    parser.add_argument("--rounds", type=int, default=5, metavar="K", help="turns of each side (%(default)s)")
+    parser.add_argument("--only", choices=MEASURES, nargs="+", default=list(MEASURES), help="what to measure (all)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="K", help="rounds of each side (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     arguments = parser.parse_args()
     with earlier(arguments.ref) as before:
-        ratios = measure(before, arguments.rounds)
+        ratios = measure(before, arguments.rounds, arguments.only)
     figures = {
         name: {"median": median(values), "least": min(values), "greatest": max(values)}
         for name, values in ratios.items()
@@ -83,16 +96,16 @@ def earlier(ref: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(place)], check=True)
 
 
-def measure(before: Path, rounds: int) -> dict[str, list[float]]:
-    """The ratios of every figure, turn by turn."""
+def measure(before: Path, rounds: int, names: Sequence[str]) -> dict[str, list[float]]:
+    """The ratios of every figure, round by round."""
     ratios: dict[str, list[float]] = {}
-    for turn in range(rounds):
-        for code, words, only in MEASURES:
-            order = (before, REPOSITORY) if turn % 2 else (REPOSITORY, before)  # none is always the second
+    for number in range(rounds):
+        for code, words, only in (MEASURES[name] for name in names):
+            order = (before, REPOSITORY) if number % 2 else (REPOSITORY, before)  # none is always the second
             seconds = {tree: run(code, words, tree) for tree in order}
             for name in only or seconds[before]:
                 ratios.setdefault(name, []).append(seconds[REPOSITORY][name] / seconds[before][name])
-        print(f"turn {turn + 1} of {rounds}", file=sys.stderr, flush=True)
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
     return ratios
 
 
@@ -109,7 +122,7 @@ def run(code: str, words: tuple[str, ...], tree: Path) -> dict[str, float]:
 
 def text(document: dict[str, dict[str, dict[str, float]]]) -> str:
     lines = ["  ".join(f"{key} {value}" for key, value in document["machine"].items())]
-    lines.append(f"seconds of this code by those of {document['against']}, {document['rounds']} turns of each")
+    lines.append(f"seconds of this code by those of {document['against']}, {document['rounds']} rounds of each")
     lines += [
         f"  {name:<20}{figure['median']:>6.3f}  ({figure['least']:.3f} to {figure['greatest']:.3f})"
         for name, figure in document["ratios"].items()
