@@ -100,7 +100,7 @@ def test_up_waits_until_the_nodes_have_made_themselves_and_finds_nothing_left_to
     for id_ in machines.specs:
         said = (machines.root(id_) / "var/log/gpufleet-boot.log").read_text()
         assert "unreachable=0    failed=0" in said, said[-3000:]
-    assert notes["nodes"] == "3 here"
+    assert notes["nodes"] == "3 up"
     assert notes["configure"].endswith("changed=0")
     assert notes["verify"] == "3 ready"
 
