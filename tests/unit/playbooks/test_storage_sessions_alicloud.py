@@ -23,6 +23,7 @@ def grants() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def alicloud(grants: ModuleType) -> ModuleType:
+    module("web")
     return module("alicloud")
 
 
@@ -167,7 +168,7 @@ def test_another_secret_body_or_moment_is_refused_by_sts(alicloud: ModuleType, c
     for i, (signed, credentials, moment, sent) in enumerate(forged):
         headers = alicloud.signed(cloud.address, signed, credentials, moment, f"nonce-{i}")
         with pytest.raises(OSError, match=r"answers 403 (SignatureDoesNotMatch|InvalidTimeStamp)"):
-            alicloud.fetched(f"{cloud.address}/", "POST", headers, sent)
+            alicloud.web.fetch(f"{cloud.address}/", "POST", headers, sent)
 
     assert (cloud.refused, cloud.assumed) == (3, [])
 

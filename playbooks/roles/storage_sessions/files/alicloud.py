@@ -15,21 +15,18 @@ import json
 import re
 import secrets
 import time
-import urllib.error
-import urllib.request
 from itertools import groupby
 from urllib.parse import quote, urlencode, urlsplit
 
+import web
 from grants import Grant, Place
 
-CLOUD_SECONDS = 5.0  # for each answer
-MOST_BYTES = 64 * 1024  # of an answer
 MOST_POLICY = 2048  # characters, AssumeRole
 TOKEN_SECONDS = 60
 ALGORITHM = "ACS3-HMAC-SHA256"
+SERVICE = "the metadata service"
 CREDENTIALS = "/latest/meta-data/ram/security-credentials/"
 FORM = "application/x-www-form-urlencoded"
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the metadata service is behind no proxy
 CHANGE = ("oss:PutObject", "oss:DeleteObject", "oss:AbortMultipartUpload", "oss:ListParts")
 
 
@@ -44,18 +41,14 @@ def session(settings: dict, grant: Grant, seconds: int) -> dict:
     body = urlencode(form, quote_via=quote).encode()
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     headers = signed(settings["sts"], body, role_credentials(settings["metadata"]), moment, secrets.token_hex(16))
-    given = read_json(fetched(f"{settings['sts']}/", "POST", headers, body), "STS").get("Credentials")
-    credentials = given if isinstance(given, dict) else {}
+    document = web.json_object(web.fetch(f"{settings['sts']}/", "POST", headers, body), "STS")
     names = {
         "AccessKeyId": "AccessKeyId",
         "SecretAccessKey": "AccessKeySecret",
         "SessionToken": "SecurityToken",
         "Expiration": "Expiration",
     }
-    if missing := [
-        theirs for theirs in names.values() if not isinstance(credentials.get(theirs), str) or not credentials[theirs]
-    ]:
-        raise OSError(f"STS has answered without {', '.join(missing)}")
+    credentials = web.texts(document.get("Credentials"), names.values(), "STS")
     return {"Version": 1, **{ours: credentials[theirs] for ours, theirs in names.items()}}
 
 
@@ -104,15 +97,13 @@ def policy(grant: Grant) -> str:
 def role_credentials(metadata: str) -> dict:
     """Those of the node's role, in security hardening mode. Raises OSError."""
     ttl = {"X-aliyun-ecs-metadata-token-ttl-seconds": str(TOKEN_SECONDS)}
-    token = fetched(f"{metadata}/latest/api/token", "PUT", ttl, b"").decode()
+    token = web.word(web.fetch(f"{metadata}/latest/api/token", "PUT", ttl, b""), SERVICE)
     headers = {"X-aliyun-ecs-metadata-token": token}
-    role = fetched(f"{metadata}{CREDENTIALS}", "GET", headers).decode().split()
-    if not role:
+    roles = web.fetch(f"{metadata}{CREDENTIALS}", "GET", headers).split()
+    if not roles:
         raise OSError("the node has no role")
-    credentials = read_json(fetched(f"{metadata}{CREDENTIALS}{role[0]}", "GET", headers), "the metadata service")
-    if missing := [name for name in ("AccessKeyId", "AccessKeySecret", "SecurityToken") if not credentials.get(name)]:
-        raise OSError(f"the metadata service has answered without {', '.join(missing)}")
-    return credentials
+    answer = web.fetch(f"{metadata}{CREDENTIALS}{web.word(roles[0], SERVICE)}", "GET", headers)
+    return web.texts(web.json_object(answer, SERVICE), ("AccessKeyId", "AccessKeySecret", "SecurityToken"), SERVICE)
 
 
 def signed(url: str, body: bytes, credentials: dict, moment: str, nonce: str) -> dict[str, str]:
@@ -137,27 +128,3 @@ def signed(url: str, body: bytes, credentials: dict, moment: str, nonce: str) ->
     signature = hmac.new(credentials["AccessKeySecret"].encode(), text.encode(), hashlib.sha256).hexdigest()
     said = f"Credential={credentials['AccessKeyId']},SignedHeaders={listed},Signature={signature}"
     return {**headers, "authorization": f"{ALGORITHM} {said}"}
-
-
-def fetched(url: str, method: str, headers: dict[str, str], body: bytes | None = None) -> bytes:
-    """Raises OSError, with the code of the error that Alibaba Cloud gives."""
-    request = urllib.request.Request(url, data=body, headers=headers, method=method)
-    try:
-        with OPENER.open(request, timeout=CLOUD_SECONDS) as answer:
-            return answer.read(MOST_BYTES)
-    except urllib.error.HTTPError as error:
-        with error:
-            code = re.search(rb'"Code"\s*:\s*"([\w.]{1,100})"', error.read(MOST_BYTES))
-        raise OSError(
-            f"{urlsplit(url).netloc} answers {error.code} {code[1].decode() if code else ''}".strip()
-        ) from None
-
-
-def read_json(text: bytes, whose: str) -> dict:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise OSError(f"{whose} has answered what is no JSON object")
-    return document

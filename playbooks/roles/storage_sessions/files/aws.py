@@ -14,21 +14,18 @@ import hmac
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 from itertools import groupby
 from urllib.parse import urlencode, urlsplit
 from xml.etree import ElementTree
 
+import web
 from grants import Grant, Place
 
-CLOUD_SECONDS = 5.0  # for each answer
-MOST_BYTES = 64 * 1024  # of an answer
 MOST_POLICY = 2048  # characters, AssumeRole
 TOKEN_SECONDS = 60
+SERVICE = "the metadata service"
 CREDENTIALS = "/latest/meta-data/iam/security-credentials/"
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the metadata service is behind no proxy
 CHANGE = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
 
 
@@ -45,12 +42,19 @@ def session(settings: dict, grant: Grant, seconds: int) -> dict:
     body = urlencode(form).encode()
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     headers = signed(settings["sts"], settings["region"], body, role_credentials(settings["metadata"]), moment)
-    given = ElementTree.fromstring(fetched(settings["sts"], "POST", headers, body))
-    values = {element.tag.rpartition("}")[2]: element.text or "" for element in given.iter()}
     names = ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration")
-    if missing := [name for name in names if not values.get(name)]:
-        raise OSError(f"STS has answered without {', '.join(missing)}")
-    return {"Version": 1, **{name: values[name] for name in names}}
+    return {"Version": 1, **web.texts(elements(web.fetch(settings["sts"], "POST", headers, body)), names, "STS")}
+
+
+def elements(xml: bytes) -> dict[str, str]:
+    """The texts of a document by their elements' names. Raises OSError."""
+    try:
+        if b"<!DOCTYPE" in xml:  # STS sends none, and entities could grow without end
+            raise ElementTree.ParseError
+        document = ElementTree.fromstring(xml)
+    except (ElementTree.ParseError, ValueError, LookupError):  # the last two: of an encoding that it names
+        raise OSError("STS has answered what is no XML") from None
+    return {element.tag.rpartition("}")[2]: element.text or "" for element in document.iter()}
 
 
 def session_name(login: str, node: str) -> str:
@@ -99,12 +103,14 @@ def policy(grant: Grant, partition: str) -> str:
 def role_credentials(metadata: str) -> dict:
     """Those of the node's role, by IMDSv2. Raises OSError."""
     ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_SECONDS)}
-    token = fetched(f"{metadata}/latest/api/token", "PUT", ttl, b"").decode()
-    headers = {"X-aws-ec2-metadata-token": token}
-    role = fetched(f"{metadata}{CREDENTIALS}", "GET", headers).decode().split()
-    if not role:
+    headers = {
+        "X-aws-ec2-metadata-token": web.word(web.fetch(f"{metadata}/latest/api/token", "PUT", ttl, b""), SERVICE)
+    }
+    roles = web.fetch(f"{metadata}{CREDENTIALS}", "GET", headers).split()
+    if not roles:
         raise OSError("the node has no role")
-    return json.loads(fetched(f"{metadata}{CREDENTIALS}{role[0]}", "GET", headers))
+    answer = web.fetch(f"{metadata}{CREDENTIALS}{web.word(roles[0], SERVICE)}", "GET", headers)
+    return web.texts(web.json_object(answer, SERVICE), ("AccessKeyId", "SecretAccessKey", "Token"), SERVICE)
 
 
 def signed(url: str, region: str, body: bytes, credentials: dict, moment: str) -> dict[str, str]:
@@ -127,17 +133,3 @@ def signed(url: str, region: str, body: bytes, credentials: dict, moment: str) -
     credential = f"{credentials['AccessKeyId']}/{scope}"
     authorization = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={listed}, Signature={signature}"
     return {**headers, "authorization": authorization}
-
-
-def fetched(url: str, method: str, headers: dict[str, str], body: bytes | None = None) -> bytes:
-    """Raises OSError, with the code of the error that AWS gives."""
-    request = urllib.request.Request(url, data=body, headers=headers, method=method)
-    try:
-        with OPENER.open(request, timeout=CLOUD_SECONDS) as answer:
-            return answer.read(MOST_BYTES)
-    except urllib.error.HTTPError as error:
-        with error:
-            code = re.search(rb"<Code>(\w+)</Code>", error.read(MOST_BYTES))
-        raise OSError(
-            f"{urlsplit(url).netloc} answers {error.code} {code[1].decode() if code else ''}".strip()
-        ) from None
