@@ -53,11 +53,11 @@ def waiting(job: Launched) -> Iterator[None]:
     (rank,) = job.ranks()
     os.kill(rank, signal.SIGSTOP)
     yield
-    job.until(lambda: asked_to_leave(rank))
+    job.until(lambda: has_stop_request(rank))
     os.kill(rank, signal.SIGCONT)
 
 
-def asked_to_leave(pid: int) -> bool:
+def has_stop_request(pid: int) -> bool:
     """Whether SIGTERM waits for a process that is stopped."""
     status = Path(f"/proc/{pid}/status").read_text()
     (pending,) = [line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd:")]

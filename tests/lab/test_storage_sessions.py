@@ -77,10 +77,10 @@ class Cluster:
     keys: dict[str, Path]
 
     def play(self, *names: str) -> Played:
-        wanted = [tenant(name, uid, self.keys[name]) for name, uid in (("ada", 2001), ("ben", 2002)) if name in names]
+        tenants = [tenant(name, uid, self.keys[name]) for name, uid in (("ada", 2001), ("ben", 2002)) if name in names]
         return self.node.play(
             handover=self.handover,
-            tenants_wanted=wanted,
+            tenants_wanted=tenants,
             storage_sessions_cloud="aws",
             storage_sessions_service=self.endpoint,
             training_package_source=str(Path(__file__).parents[2] / "training"),
@@ -91,14 +91,16 @@ class Cluster:
         return {**self.node.site.handover, "region": REGION, "storage_role": ROLE}
 
     @property
-    def told(self) -> Handover:
+    def typed_handover(self) -> Handover:
         return Handover.model_validate(self.handover)
 
     def job(self, program: str, *arguments: str, grant: str = "") -> subprocess.CompletedProcess[str]:
         """A program as `gpufleet train` starts a launcher."""
         before = storage_grants.command(ssh.JOB_LOGIN, "a-1-0000", grant) if grant else ()
-        line = rendezvous.python(self.told, self.told.nodes[0], ["-c", program, *arguments], None, before)
-        return ssh.run(self.told, self.told.nodes[0], line)
+        line = rendezvous.python(
+            self.typed_handover, self.typed_handover.nodes[0], ["-c", program, *arguments], None, before
+        )
+        return ssh.run(self.typed_handover, self.typed_handover.nodes[0], line)
 
     def says(self, login: str) -> str:
         """What the helper of the SDKs says to a login."""
@@ -108,7 +110,7 @@ class Cluster:
         """What a tenant's program prints that is started over SSH."""
         options = ["-F/dev/null", "-oBatchMode=yes", "-oIdentitiesOnly=yes", "-oIdentityAgent=none"]
         options += ["-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null", "-oLogLevel=ERROR"]
-        line = shlex.join([self.told.environment.python, "-c", program, *arguments])
+        line = shlex.join([self.typed_handover.environment.python, "-c", program, *arguments])
         command = ["ssh", *options, f"-i{self.keys[login]}", f"{login}@{self.node.address}", line]
         answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert answer.returncode == 0, answer.stderr
@@ -154,7 +156,7 @@ def test_a_second_run_changes_nothing(cluster: Cluster) -> None:
 
 def test_a_jobs_upload_arrives_by_a_session_for_its_prefix_alone(cluster: Cluster) -> None:
     upload = f"s3://{BUCKET}/runs/a"
-    grant = storage_grants.of_run(cluster.told, upload)
+    grant = storage_grants.of_run(cluster.typed_handover, upload)
 
     answer = cluster.job(UPLOAD, upload, cluster.endpoint, grant=grant)
 

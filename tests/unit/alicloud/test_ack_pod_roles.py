@@ -22,7 +22,7 @@ TOKEN_FILE = "/var/run/secrets/ack.alibabacloud.com/rrsa-tokens/token"
 DATA = "${storage-data-bucket.bucket}"
 
 
-def asked(*, buckets: bool = True, **changes: Any) -> dict[str, Any]:
+def cluster_spec(*, buckets: bool = True, **changes: Any) -> dict[str, Any]:
     storage = "[{name: data, kind: bucket, mount: /data}]" if buckets else None
     return {
         **ACK,
@@ -36,7 +36,7 @@ def asked(*, buckets: bool = True, **changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def tenants(ali: Project) -> Graph:
     """A cluster of ACK with a tenant and a bucket."""
-    return render(ali.plan(**asked()), ali.root)
+    return render(ali.plan(**cluster_spec()), ali.root)
 
 
 def statements(text: str) -> Iterator[dict[str, Any]]:
@@ -120,7 +120,7 @@ def test_pods_reach_the_clouds_services_by_https_and_not_its_metadata(tenants: G
 
 @pytest.mark.parametrize("form", ["job", "jobset"])
 def test_jobs_of_every_form_get_the_token(ali: Project, form: str) -> None:
-    plan = ali.plan(**asked(ack=f"{{version: '1.35', tenant: {TENANT[:-1]}, form: {form}}}}}"))
+    plan = ali.plan(**cluster_spec(ack=f"{{version: '1.35', tenant: {TENANT[:-1]}, form: {form}}}}}"))
     assert plan.ack is not None
     assert plan.ack.tenant is not None
     tenant = plan.ack.tenant
@@ -133,13 +133,13 @@ def test_jobs_of_every_form_get_the_token(ali: Project, form: str) -> None:
 
 
 def test_a_tenant_without_buckets_has_no_role_and_no_way_out(ali: Project) -> None:
-    graph = render(ali.plan(**asked(buckets=False)), ali.root)
+    graph = render(ali.plan(**cluster_spec(buckets=False)), ali.root)
 
     assert graph.of("ram/role:Role") == []
     assert "cloud-services" not in {node.inputs["metadata"]["name"] for node in graph.of("NetworkPolicy")}
 
 
-@pytest.mark.parametrize("told", [None, ""])
-def test_a_cluster_without_an_issuer_is_an_error_and_no_open_role(told: str | None) -> None:
+@pytest.mark.parametrize("issuer", [None, ""])
+def test_a_cluster_without_an_issuer_is_an_error_and_no_open_role(issuer: str | None) -> None:
     with pytest.raises(ValueError, match="is RRSA on"):
-        registered(told)
+        registered(issuer)

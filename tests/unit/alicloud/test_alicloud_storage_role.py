@@ -28,7 +28,7 @@ def document(graph: Graph, kind: str, name: str, key: str) -> list[dict[str, Any
     return json.loads(node.inputs[key])["Statement"]
 
 
-def told(graph: Graph) -> dict[str, Any]:
+def handover_of(graph: Graph) -> dict[str, Any]:
     (handover,) = graph.outputs.values()
     return handover
 
@@ -64,7 +64,7 @@ def test_both_roles_keep_the_policy(graph: Graph) -> None:
 
 
 def test_nodes_and_people_are_told_its_name(graph: Graph) -> None:
-    assert told(graph)["storage_role"] == ARN
+    assert handover_of(graph)["storage_role"] == ARN
 
 
 def test_a_stack_without_buckets_and_one_of_ack_have_none(ali: Project) -> None:
@@ -73,4 +73,4 @@ def test_a_stack_without_buckets_and_one_of_ack_have_none(ali: Project) -> None:
 
     assert [each.name for each in bare.of("ram/role:Role")] == ["nodes-role"]
     assert pods.of("ram/role:Role") == []
-    assert told(bare)["storage_role"] == told(pods)["storage_role"] == ""
+    assert handover_of(bare)["storage_role"] == handover_of(pods)["storage_role"] == ""
